@@ -1,0 +1,20 @@
+import { ConfigError, formatConfigError } from '../config/error.ts'
+import { loadConfig } from '../config/load.ts'
+
+/** `breakwater check FILE`. 0: valid; 1: never; 2: not valid, or no file named. */
+export async function checkCommand (argv: string[]): Promise<number> {
+  const [file, ...rest] = argv
+  if (file === undefined || rest.length > 0 || file.startsWith('-')) {
+    process.stderr.write('usage: breakwater check FILE\n')
+    return 2
+  }
+  try {
+    const { config } = loadConfig(process.env, { file })
+    process.stdout.write(`${file} is valid: ${Object.keys(config.pools).length} pools, ${config.routes.length} routes\n`)
+    return 0
+  } catch (error) {
+    if (!(error instanceof ConfigError)) throw error
+    process.stderr.write(`${formatConfigError(error)}\n`)
+    return 2
+  }
+}

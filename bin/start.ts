@@ -1,0 +1,38 @@
+import { createRequire } from 'node:module'
+import { fileURLToPath } from 'node:url'
+import { ConfigError, formatConfigError } from '../config/error.ts'
+import { loadConfig } from '../config/load.ts'
+
+/** What fastify-cli adds to our own times before it kills the process, in ms: our drain has to be the one that decides. */
+const marginMs = 2000
+
+/**
+ * `breakwater start [options of fastify start]`: fastify-cli with the options that the proxy needs, on 127.0.0.1:8080 unless told
+ * otherwise. Returns null when fastify-cli has taken over, 2 for a wrong configuration.
+ */
+export async function startCommand (argv: string[]): Promise<number | null> {
+  let graceMs: number
+  try {
+    const { delayMs, graceMs: wanted } = loadConfig().config.server.shutdown
+    graceMs = delayMs + wanted + marginMs
+  } catch (error) {
+    if (!(error instanceof ConfigError)) throw error
+    process.stderr.write(`${formatConfigError(error)}\n`)
+    return 2
+  }
+  const given = new Set(argv.map((each) => each.split('=')[0]))
+  const unlessGiven = (names: string[], variable: string, value: string): string[] =>
+    names.some((name) => given.has(name)) || process.env[variable] !== undefined ? [] : [names[0] as string, value]
+  const args = [
+    '--options',
+    ...unlessGiven(['-l', '--log-level'], 'FASTIFY_LOG_LEVEL', 'info'),
+    ...unlessGiven(['-g', '--close-grace-delay'], 'FASTIFY_CLOSE_GRACE_DELAY', String(graceMs)),
+    ...(given.has('-s') || given.has('--socket') ? [] : unlessGiven(['-a', '--address'], 'FASTIFY_ADDRESS', '127.0.0.1')),
+    ...(given.has('-s') || given.has('--socket') ? [] : process.env['PORT'] !== undefined ? [] : unlessGiven(['-p', '--port'], 'FASTIFY_PORT', '8080')),
+    ...argv,
+    fileURLToPath(new URL('../app.js', import.meta.url))
+  ]
+  const { cli } = createRequire(import.meta.url)('fastify-cli/start.js') as { cli: (args: string[]) => void }
+  cli(args)
+  return null
+}

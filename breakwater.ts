@@ -1,0 +1,47 @@
+/**
+ * The whole gateway as one plugin: `app.register(breakwater, config)`. The order is the way of a request; nothing else decides it.
+ */
+import type { FastifyPluginAsync } from 'fastify'
+import fp from 'fastify-plugin'
+import { redactConfig } from './config/redact.ts'
+import type { Config } from './config/schema.ts'
+import accessLog from './plugins/access-log.ts'
+import adminListener from './plugins/admin-listener.ts'
+import breakerRegistry from './plugins/breaker-registry.ts'
+import edge from './plugins/edge.ts'
+import eventJournal from './plugins/event-journal.ts'
+import forwarder from './plugins/forwarder.ts'
+import healthPolling from './plugins/health-polling.ts'
+import lifecycle from './plugins/lifecycle.ts'
+import loadShedding from './plugins/load-shedding.ts'
+import readiness from './plugins/readiness.ts'
+import upstreamPools from './plugins/upstream-pools.ts'
+import adminRoutes from './routes/admin/index.ts'
+import probes from './routes/probes.ts'
+import proxy from './routes/proxy.ts'
+
+const breakwater: FastifyPluginAsync<Config> = async (app, config) => {
+  const { server, admin, shedding, pools, routes } = config
+  await app.register(edge, server)
+  await app.register(accessLog)
+  await app.register(lifecycle, server.shutdown)
+  await app.register(loadShedding, shedding)
+  await app.register(upstreamPools, { pools })
+  await app.register(breakerRegistry)
+  await app.register(healthPolling)
+  await app.register(eventJournal)
+  await app.register(readiness, { pools: routes.map(({ pool }) => pool) })
+  await app.register(forwarder, { maxBodyBytes: server.maxBodyBytes })
+  if (server.probes) await app.register(probes)
+  await app.register(proxy, { routes })
+  if (admin.enabled) {
+    await app.register(adminListener, {
+      host: admin.host,
+      port: admin.port,
+      token: admin.token,
+      routes: (listener) => listener.register(adminRoutes, { source: app, token: admin.token, config: redactConfig(config), routes })
+    })
+  }
+}
+
+export default fp(breakwater, { name: 'breakwater', fastify: '5.x' })

@@ -1,0 +1,20 @@
+import { checkPools } from './check-pools.ts'
+import { checkRoutes } from './check-routes.ts'
+import { checkAdmin, checkServer } from './check-server.ts'
+import type { Problem } from './error.ts'
+import { objectOf } from './values.ts'
+
+/** Notes a problem; checks go on. */
+export type Report = (path: string, message: string) => void
+
+/** Judges what a schema cannot: URLs, names that refer to others, files, and options that contradict each other. */
+export const checkMeaning = (value: unknown): Problem[] => {
+  const problems: Problem[] = []
+  const report: Report = (path, message) => { problems.push({ path, message }) }
+  const { server, admin, pools, routes } = objectOf(value)
+  checkServer(objectOf(server), report)
+  checkAdmin(objectOf(admin), report)
+  checkPools(objectOf(pools), report)
+  checkRoutes(routes, objectOf(pools), report)
+  return problems
+}

@@ -1,0 +1,36 @@
+/** One thing wrong with a configuration. */
+export interface Problem {
+  /** Where, like `pools.shop.upstreams[0].url`; empty for the document as a whole. */
+  path: string
+  /** What was given and what is allowed; never a secret. */
+  message: string
+}
+
+/** More than this many problems are counted, not printed. */
+const maxPrinted = 100
+
+const line = ({ path, message }: Problem) => path === '' ? message : `${path}: ${message}`
+
+const lines = (errors: readonly Problem[]) => {
+  const printed = errors.slice(0, maxPrinted).map(error => `  - ${line(error)}`)
+  if (errors.length > maxPrinted) printed.push(`  - and ${errors.length - maxPrinted} more`)
+  return printed.join('\n')
+}
+
+/** A configuration that cannot be used, with everything that is wrong with it. */
+export class ConfigError extends Error {
+  override readonly name = 'ConfigError'
+  readonly errors: readonly Problem[]
+  /** Where the configuration came from: a file's path, or the name of what gave it. */
+  readonly source: string
+
+  constructor (source: string, errors: readonly Problem[]) {
+    super(`invalid configuration in ${source}\n${lines(errors)}`)
+    this.source = source
+    this.errors = Object.freeze(errors.map(error => Object.freeze({ ...error })))
+  }
+}
+
+/** The text for people: how many errors, where, and each on a line of its own. Ends without a newline. */
+export const formatConfigError = (error: ConfigError): string =>
+  `${error.errors.length} ${error.errors.length === 1 ? 'error' : 'errors'} in ${error.source}\n${lines(error.errors)}`

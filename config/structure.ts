@@ -1,0 +1,53 @@
+import { Ajv, type ErrorObject } from 'ajv'
+import { configSchema, describe, type JsonSchema } from './describe.ts'
+import type { Problem } from './error.ts'
+import { indexPath, keyPath } from './path.ts'
+import { nearest } from './suggest.ts'
+import { given, quoted } from './values.ts'
+
+// ownProperties: what an input inherits was not written by anybody.
+const ajv = new Ajv({ allErrors: true, strict: true, useDefaults: true, verbose: true, ownProperties: true })
+const validate = ajv.compile(configSchema)
+
+/** A JSON pointer as a path of ours; whether a part is an index can only be seen in the data. */
+const pathOf = (pointer: string, root: unknown): string => {
+  let path = ''
+  let value = root
+  for (const part of pointer.split('/').slice(1)) {
+    const key = part.replaceAll('~1', '/').replaceAll('~0', '~')
+    path = Array.isArray(value) ? indexPath(path, Number(key)) : keyPath(path, key)
+    value = typeof value === 'object' && value !== null ? (value as Record<string, unknown>)[key] : undefined
+  }
+  return path
+}
+
+const unknownKey = (key: string, schema: JsonSchema): string => {
+  const pattern = Object.keys(schema.patternProperties ?? {})[0]
+  if (pattern !== undefined) return 'must have a name of 1 to 63 letters, digits, ".", "_" and "-" that starts with a letter or digit'
+  const known = Object.keys(schema.properties ?? {})
+  const meant = nearest(key, known)
+  return `is not a known option; ${meant === null ? '' : `did you mean ${JSON.stringify(meant)}? `}Known here: ${quoted(known)}`
+}
+
+const toProblem = (error: ErrorObject, root: unknown): Problem => {
+  const schema = (error.parentSchema ?? {}) as JsonSchema
+  const path = pathOf(error.instancePath, root)
+  if (error.keyword === 'additionalProperties') {
+    const key = String(error.params['additionalProperty'])
+    return { path: keyPath(path, key), message: unknownKey(key, schema) }
+  }
+  if (error.keyword === 'required') {
+    const key = String(error.params['missingProperty'])
+    const wanted = schema.properties?.[key]
+    return { path: keyPath(path, key), message: `is required${wanted === undefined ? '' : `: ${describe(wanted)}`}` }
+  }
+  return { path, message: `must be ${describe(schema)}, got ${given(error.data, path)}` }
+}
+
+/** Judges types, bounds and names against the schema, and fills the defaults into `value` where the types allow it. */
+export const checkStructure = (value: unknown): Problem[] => {
+  if (validate(value)) return []
+  // The branches of an anyOf each complain; the anyOf itself says it all.
+  const errors = (validate.errors ?? []).filter(error => !error.schemaPath.includes('/anyOf/'))
+  return errors.map(error => toProblem(error, value))
+}

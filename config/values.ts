@@ -1,0 +1,31 @@
+/**
+ * Values of unknown shape. The checks of meaning run on whatever the schema complained about, so that all errors come at once:
+ * each of them looks only at the parts that have the right type.
+ */
+import { showUrl } from '../lib/upstream-url.ts'
+
+/** Options whose value is never shown, neither in an error nor by the admin routes. */
+export const secretPaths: ReadonlySet<string> = new Set(['admin.token'])
+
+export const isObject = (value: unknown): value is Record<string, unknown> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)
+
+/** The value if it is an object, else an empty one. */
+export const objectOf = (value: unknown): Record<string, unknown> => isObject(value) ? value : {}
+
+/** The value if it is a list, else an empty one. */
+export const listOf = (value: unknown): unknown[] => Array.isArray(value) ? value : []
+
+/** The value as an error may show it: short, without secrets. */
+export const given = (value: unknown, path: string): string => {
+  if (value === null || value === undefined) return 'nothing'
+  if (Array.isArray(value)) return `a list of ${value.length}`
+  if (typeof value === 'object') return 'a mapping'
+  if (secretPaths.has(path)) return `a ${typeof value} (not shown)`
+  if (typeof value !== 'string') return String(value)
+  if (value.includes('://')) return showUrl(value)
+  return JSON.stringify(value.length > 80 ? `${value.slice(0, 80)}...` : value)
+}
+
+/** Quotes names for a list in a sentence. */
+export const quoted = (names: readonly string[]): string => names.map(name => JSON.stringify(name)).join(', ')

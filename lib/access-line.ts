@@ -1,0 +1,62 @@
+import type { Exchange } from './exchange.ts'
+import { failureOf, type Reason } from './failure.ts'
+
+/** The fields of an access line, as DESIGN names them. Never headers, queries or bodies. */
+export interface AccessLine {
+  request_id: string | null
+  method: string | null
+  path: string | null
+  status: number
+  bytes: number
+  duration_ms: number
+  client_ip: string
+  route: string | null
+  pool: string | null
+  upstream: string | null
+  attempts: number
+  reason: Reason | null
+}
+
+const maxPath = 2048
+
+/** A path without its query, cut at 2048 characters. */
+export function loggedPath (url: string): string {
+  const query = url.indexOf('?')
+  return url.slice(0, query === -1 ? maxPath : Math.min(query, maxPath))
+}
+
+/**
+ * The line of an exchange.
+ * @param sent the status that was sent to the client, or 0 where nothing was
+ * @param bytes body bytes, where the forwarder did not count them itself
+ */
+export function accessLine (exchange: Exchange, method: string, url: string, sent: number, bytes: number, now: number): AccessLine {
+  return {
+    request_id: exchange.requestId,
+    method,
+    path: loggedPath(url),
+    status: statusOf(exchange.reason, sent),
+    bytes: exchange.bytes === -1 ? bytes : exchange.bytes,
+    duration_ms: Math.round((now - exchange.receivedAt) * 1000) / 1000,
+    client_ip: exchange.clientIp,
+    route: exchange.route,
+    pool: exchange.pool,
+    upstream: exchange.upstream,
+    attempts: exchange.attempts,
+    reason: exchange.reason
+  }
+}
+
+/** A client that left is told apart from those that were answered, even when its head had been sent. */
+function statusOf (reason: Reason | null, sent: number): number {
+  if (reason === 'client_cancelled' || sent === 0) return failureOf(reason ?? 'client_cancelled').status
+  return sent
+}
+
+/** The line of a request that could not even be parsed. */
+export function malformedLine (reason: Reason, clientIp: string): AccessLine {
+  return {
+    request_id: null, method: null, path: null, status: failureOf(reason).status, bytes: 0, duration_ms: 0, client_ip: clientIp,
+    route: null, pool: null, upstream: null, attempts: 0, reason
+  }
+}

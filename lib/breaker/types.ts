@@ -1,0 +1,93 @@
+import type { Outcome } from '../failure.ts'
+
+export type BreakerState = 'closed' | 'open' | 'half-open'
+
+/** What a breaker does with its belief: refuse by it, only show and count it, or hold none. */
+export type BreakerMode = 'enforce' | 'observe' | 'off'
+
+/** Why a breaker changed its state. */
+export type TransitionCause =
+  | 'consecutive_failures' | 'failure_ratio' // closed -> open
+  | 'open_elapsed' // open -> half-open
+  | 'probes_passed' // half-open -> closed
+  | 'probes_failed' // half-open -> open
+  | 'forced' | 'force_ended' | 'reset' | 'mode_changed'
+
+/** One change of state; frozen, emitted after it is committed. Times are monotonic milliseconds. */
+export interface Transition {
+  from: BreakerState
+  to: BreakerState
+  cause: TransitionCause
+  at: number
+  generation: number
+  /** The window as it was when the decision fell. */
+  evidence: { total: number, failures: number, ratio: number, consecutiveFailures: number }
+  /** How long the circuit stays open, in ms, when `to` is open; else 0. */
+  openForMs: number
+  /** What an operator gave as the reason of a force or reset; else null. */
+  reason: string | null
+}
+
+/**
+ * A one-shot leave to proceed. 0: refused. Positive: admitted in closed state (the generation). Negative: a probe (its serial).
+ * It is given back through `settle` exactly once; a permit of an earlier generation settles as a no-op.
+ */
+export type Permit = number
+
+export type { Outcome }
+
+/** What an operator imposed over the belief, and until when. */
+export interface Force {
+  state: 'open' | 'closed'
+  since: number
+  until: number
+  reason: string | null
+}
+
+/**
+ * What a breaker believes and why; frozen, through and through. `Time` is monotonic milliseconds (number) in lib and
+ * ISO 8601 (string) at the registry.
+ */
+export interface BreakerSnapshot<Time = number> {
+  /** The committed state: an open circuit whose time is over reads `open` until an admission or a sweep has moved it. */
+  readonly state: BreakerState
+  readonly generation: number
+  readonly mode: BreakerMode
+  readonly consecutiveFailures: number
+  readonly outstanding: {
+    /** Permits that were admitted and not settled yet, of any generation. */
+    readonly count: number
+  }
+  readonly window: {
+    readonly seconds: number
+    readonly total: number
+    readonly failures: number
+    /** failures / total; 0 when the window is empty. */
+    readonly ratio: number
+    /** How many results the window must hold before its ratio counts. */
+    readonly needed: number
+    /** The buckets that are not empty, newest first. */
+    readonly buckets: ReadonlyArray<readonly [ageSeconds: number, total: number, failures: number]>
+  }
+  /** When the circuit opened; null while closed. */
+  readonly openedAt: Time | null
+  /** When it will admit again; null unless open. */
+  readonly reopenAt: Time | null
+  /** How often it opened by its triggers since it was made or reset. */
+  readonly openCount: number
+  /** The half-open batch that runs; otherwise the last one. */
+  readonly probes: {
+    /** How many results the batch wants. */
+    readonly batch: number
+    readonly granted: number
+    readonly inFlight: number
+    readonly settled: number
+    readonly failed: number
+    /** Probes that were not settled within their lease. */
+    readonly expired: number
+  }
+  /** Admissions that enforce mode would have refused; counts in observe mode only. */
+  readonly wouldRefuse: number
+  readonly force: { readonly state: 'open' | 'closed', readonly until: Time, readonly reason: string | null } | null
+  readonly lastTransition: { readonly from: BreakerState, readonly to: BreakerState, readonly cause: TransitionCause, readonly at: Time } | null
+}

@@ -1,0 +1,45 @@
+import { extendVia } from './forwarded.ts'
+
+/** Fields of an answer, lower-case; several lines of one name as an array in their order. */
+export type ResponseFields = Record<string, string | string[]>
+
+/** Hop-by-hop fields of an answer; Trailer too, since trailers are not passed on and Node would throw on it. */
+const hopByHop = new Set(['connection', 'keep-alive', 'proxy-connection', 'proxy-authenticate', 'te', 'trailer', 'transfer-encoding', 'upgrade'])
+
+const plainConnection = /^(?:keep-alive|close)$/i
+
+/** What a Connection line of the upstream cannot take away. */
+const neverNominated = new Set(['content-length', 'content-type', 'content-encoding', 'set-cookie', 'date', 'via'])
+
+/**
+ * The end-to-end fields of an upstream's answer.
+ * @param rawFields name, value, name, value, ... as the parser read them
+ * @param nameOf decodes a name to lower case; values are latin-1, as they came
+ */
+export function responseFields (rawFields: readonly Buffer[], nameOf: (name: Buffer) => string): ResponseFields {
+  const fields: ResponseFields = { __proto__: null } as unknown as ResponseFields
+  let nominated: string | null = null
+  for (let i = 0; i + 1 < rawFields.length; i += 2) {
+    const name = nameOf(rawFields[i] as Buffer)
+    const value = (rawFields[i + 1] as Buffer).toString('latin1')
+    if (hopByHop.has(name)) {
+      if (name === 'connection' && !plainConnection.test(value)) nominated = nominated === null ? value : `${nominated},${value}`
+      continue
+    }
+    const before = fields[name]
+    if (before === undefined) fields[name] = value
+    else if (typeof before === 'string') fields[name] = [before, value]
+    else before.push(value)
+  }
+  if (nominated !== null) removeNominated(fields, nominated)
+  const via = fields['via']
+  fields['via'] = extendVia(typeof via === 'object' ? via.join(', ') : via)
+  return fields
+}
+
+function removeNominated (fields: ResponseFields, nominated: string): void {
+  for (const token of nominated.split(',')) {
+    const name = token.trim().toLowerCase()
+    if (!neverNominated.has(name) && fields[name] !== undefined) delete fields[name]
+  }
+}

@@ -1,0 +1,68 @@
+import ipaddr from 'ipaddr.js'
+
+/** Says whether an address belongs to a proxy that we trust. */
+export type Trust = (address: string) => boolean
+
+const nobody: Trust = () => false
+
+/**
+ * Compiles addresses and CIDRs into a predicate. IPv4 addresses mapped into IPv6 count as IPv4.
+ * Throws a RangeError that names the first entry which is neither.
+ */
+export function compileTrust (entries: readonly string[]): Trust {
+  if (entries.length === 0) return nobody
+  const ranges = entries.map(parseRange)
+  return (address) => {
+    const parsed = parseAddress(address)
+    return parsed !== null && ranges.some(([network, bits]) => parsed.kind() === network.kind() && parsed.match(network, bits))
+  }
+}
+
+type Address = ReturnType<typeof ipaddr.process>
+
+function parseRange (entry: string): [Address, number] {
+  try {
+    if (entry.includes('/')) return ipaddr.parseCIDR(entry)
+    const address = ipaddr.process(entry)
+    return [address, address.kind() === 'ipv4' ? 32 : 128]
+  } catch {
+    throw new RangeError(`"${entry}" is neither an IP address nor a CIDR`)
+  }
+}
+
+function parseAddress (address: string): Address | null {
+  return ipaddr.isValid(address) ? ipaddr.process(address) : null
+}
+
+/** An address without the IPv6 mapping that a dual-stack socket puts before IPv4 addresses. */
+export function plainAddress (address: string | undefined): string {
+  if (address === undefined) return ''
+  return address.startsWith('::ffff:') && address.includes('.') ? address.slice(7) : address
+}
+
+const maxHops = 32
+
+/**
+ * The client's address: the peer, or, walking an X-Forwarded-For of trusted peers from the right, the first address that is not
+ * a trusted proxy's. An entry that is no address ends the walk, since nobody vouches for what stands left of it.
+ */
+export function clientAddress (peer: string, forwardedFor: string | undefined, trust: Trust): string {
+  if (forwardedFor === undefined || !trust(peer)) return peer
+  let client = peer
+  let end = forwardedFor.length
+  for (let hop = 0; hop < maxHops && end > 0; hop++) {
+    const comma = forwardedFor.lastIndexOf(',', end - 1)
+    const entry = withoutPort(forwardedFor.slice(comma + 1, end).trim())
+    if (!ipaddr.isValid(entry)) return client
+    client = plainAddress(entry)
+    if (!trust(entry)) return client
+    end = comma
+  }
+  return client
+}
+
+/** `[::1]:80` and `1.2.3.4:80` as some proxies write them, without brackets and port. */
+function withoutPort (entry: string): string {
+  if (entry.charCodeAt(0) === 91) return entry.slice(1, entry.indexOf(']'))
+  return /^\d+\.\d+\.\d+\.\d+:\d+$/.test(entry) ? entry.slice(0, entry.indexOf(':')) : entry
+}

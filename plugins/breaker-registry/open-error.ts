@@ -1,0 +1,19 @@
+/**
+ * A call that the breaker refused. The message names no upstream, because Fastify would show it to the client; the fields do.
+ */
+export class BreakerOpenError extends Error {
+  override readonly name = 'BreakerOpenError'
+  readonly code = 'BREAKER_OPEN'
+  readonly statusCode = 503
+  readonly pool: string
+  readonly upstream: string
+  /** When it may admit again, in ms from now. */
+  readonly retryAfterMs: number
+
+  constructor (pool: string, upstream: string, retryAfterMs: number) {
+    super('The service failed recently and is given time to recover')
+    this.pool = pool
+    this.upstream = upstream
+    this.retryAfterMs = retryAfterMs
+  }
+}

@@ -1,0 +1,139 @@
+import type { FastifyBaseLogger } from 'fastify'
+import type { BreakerOptions } from '../../config/schema.ts'
+import { inOrder } from '../../lib/breaker/in-order.ts'
+import type { BreakerState, Transition, TransitionCause } from '../../lib/breaker/types.ts'
+import type { Clock } from '../../lib/clock.ts'
+import type { Random } from '../../lib/random.ts'
+import { completeOptions, type DeepPartial } from './options.ts'
+import { RegisteredBreaker, type BreakerHost, type RegisteredSnapshot } from './registered-breaker.ts'
+import { wallClock } from './wall-clock.ts'
+
+/** A transition as listeners get it; frozen. */
+export interface BreakerTransition {
+  readonly type: 'breaker_transition'
+  readonly pool: string
+  readonly upstream: string
+  readonly from: BreakerState
+  readonly to: BreakerState
+  readonly cause: TransitionCause
+  readonly generation: number
+  /** ISO 8601. */
+  readonly at: string
+  /** The window, or after half-open the batch, as it was when the decision fell. */
+  readonly evidence: Transition['evidence']
+  /** How long the circuit stays open, in ms, when `to` is open; else 0. */
+  readonly openForMs: number
+  readonly reason: string | null
+}
+
+export type TransitionListener = (transition: BreakerTransition) => unknown
+
+export interface RegistryOptions {
+  defaults: DeepPartial<BreakerOptions>
+  clock: Clock
+  random: Random
+  log: FastifyBaseLogger
+}
+
+/** All breakers of an app, by pool and upstream. */
+export class BreakerRegistry {
+  readonly #pools = new Map<string, Map<string, RegisteredBreaker>>()
+  readonly #listeners = new Set<TransitionListener>()
+  readonly #log: FastifyBaseLogger
+  readonly #host: BreakerHost
+
+  constructor ({ defaults, clock, random, log }: RegistryOptions) {
+    this.#log = log
+    const isoOf = wallClock(clock)
+    // one queue for all breakers: a listener may act on another breaker than the one it hears of
+    const tell = inOrder((event: BreakerTransition) => this.#tell(event))
+    this.#host = {
+      clock,
+      random,
+      defaults: completeOptions({}, defaults),
+      isoOf,
+      onTransition: (breaker, transition) => {
+        const { pool, upstream } = breaker
+        // nobody is told of a breaker that was removed
+        if (this.find(pool, upstream) !== breaker) return
+        tell(Object.freeze({ type: 'breaker_transition', pool, upstream, ...transition, at: isoOf(transition.at) }))
+      }
+    }
+  }
+
+  /**
+   * The breaker of this upstream, made on first use. Options are laid over the registry's defaults; given for a breaker that
+   * exists, they are swapped in if they differ. Keep what you get: this is no call for the hot path.
+   * @throws TypeError naming the path of each invalid option
+   */
+  get (pool: string, upstream: string, options?: DeepPartial<BreakerOptions>): RegisteredBreaker {
+    const known = this.find(pool, upstream)
+    if (known !== undefined) {
+      if (options !== undefined) known.configure(options)
+      return known
+    }
+    const made = new RegisteredBreaker(pool, upstream, options, this.#host)
+    const members = this.#pools.get(pool)
+    if (members === undefined) this.#pools.set(pool, new Map([[upstream, made]]))
+    else members.set(upstream, made)
+    return made
+  }
+
+  find (pool: string, upstream: string): RegisteredBreaker | undefined {
+    return this.#pools.get(pool)?.get(upstream)
+  }
+
+  list (): readonly RegisteredBreaker[] {
+    return [...this.#pools.values()].flatMap(members => [...members.values()])
+  }
+
+  snapshots (): readonly RegisteredSnapshot[] {
+    return this.list().map(breaker => breaker.snapshot())
+  }
+
+  /** Takes a breaker off the list. Whoever holds it may go on using and settling; nobody is told of its transitions any more. */
+  remove (pool: string, upstream: string): boolean {
+    const members = this.#pools.get(pool)
+    if (members === undefined || !members.delete(upstream)) return false
+    if (members.size === 0) this.#pools.delete(pool)
+    return true
+  }
+
+  /** Calls `listener` after each transition, in order; returns the function that ends it. One that throws is logged and harms nobody. */
+  on (_type: 'transition', listener: TransitionListener): () => void {
+    this.#listeners.add(listener)
+    return () => { this.#listeners.delete(listener) }
+  }
+
+  off (_type: 'transition', listener: TransitionListener): void {
+    this.#listeners.delete(listener)
+  }
+
+  /** Commits what time alone has brought, for all breakers. Called once a second by the plugin. */
+  sweep (): void {
+    const now = this.#host.clock()
+    for (const members of this.#pools.values()) for (const { breaker } of members.values()) breaker.sweep(now)
+  }
+
+  #tell (event: BreakerTransition): void {
+    this.#guarded(() => this.#write(event))
+    for (const listener of Array.from(this.#listeners)) this.#guarded(() => listener(event))
+  }
+
+  #write ({ pool, upstream, from, to, cause, generation, evidence, openForMs, reason }: BreakerTransition): void {
+    const line = { pool, upstream, from, to, cause, generation, ...evidence, openForMs, reason }
+    if (to === 'open') this.#log.warn(line, 'breaker_transition')
+    else this.#log.info(line, 'breaker_transition')
+  }
+
+  /** A listener's mistake, a late one of an async listener included, must reach neither the breaker nor the other listeners. */
+  #guarded (call: () => unknown): void {
+    const report = (error: unknown) => this.#log.error({ err: error }, 'breaker_listener_failed')
+    try {
+      const result = call()
+      if (result instanceof Promise) result.catch(report)
+    } catch (error) {
+      report(error)
+    }
+  }
+}

@@ -1,0 +1,106 @@
+/**
+ * Edge hygiene: every request gets its exchange, with a request id and the client's address by the rules of trust.
+ * What a peer says about the client is believed only where the peer is a trusted proxy. Decorates `app.edge` and `request.exchange`.
+ */
+import { randomUUID } from 'node:crypto'
+import type { IncomingMessage } from 'node:http'
+import type { Socket } from 'node:net'
+import type { FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify'
+import fp from 'fastify-plugin'
+import { Exchange } from '../lib/exchange.ts'
+import { Peer } from '../lib/http/forwarded.ts'
+import { RequestHeadReader } from '../lib/http/request-head.ts'
+import { isRequestId } from '../lib/http/request-id.ts'
+import { compileTrust, plainAddress, type Trust } from '../lib/http/trust.ts'
+
+export interface EdgeOptions {
+  /** Addresses or CIDRs of proxies in front. Default: none is trusted. */
+  trustedProxies?: readonly string[]
+  /** The field that carries the request id, in both directions. Default: x-request-id. */
+  requestIdHeader?: string
+  /** Fields never accepted from clients. */
+  stripRequestHeaders?: readonly string[]
+}
+
+/** What the other plugins need of the edge. */
+export interface Edge {
+  /** Lower-case. */
+  readonly requestIdHeader: string
+  readonly head: RequestHeadReader
+  peerOf (raw: IncomingMessage): Peer
+  /** Gives the request its exchange, where no hook has run: in Fastify's handler of framework errors. */
+  begin (request: FastifyRequest, reply: FastifyReply): void
+}
+
+declare module 'fastify' {
+  interface FastifyInstance {
+    edge: Edge
+  }
+  interface FastifyRequest {
+    /** The facts of this request on its way through. */
+    exchange: Exchange
+  }
+}
+
+const kPeer = Symbol('breakwater.peer')
+const kRequestId = Symbol('breakwater.requestId')
+const kLatest = Symbol('breakwater.latest')
+
+interface TaggedSocket extends Socket { [kPeer]?: Peer, [kLatest]?: FastifyReply, encrypted?: boolean }
+interface TaggedRequest extends IncomingMessage { [kRequestId]?: string }
+
+function peerOf (socket: TaggedSocket, trust: Trust): Peer {
+  const known = socket[kPeer]
+  if (known !== undefined && known.trust === trust) return known
+  const peer = new Peer(plainAddress(socket.remoteAddress), trust, socket.encrypted === true ? 'https' : 'http', socket.localPort ?? 0)
+  socket[kPeer] = peer
+  return peer
+}
+
+/** The id of a request: the trusted peer's where it is well-formed, else a new one; the same one each time it is asked. */
+function requestIdOf (raw: TaggedRequest, header: string, trusted: boolean): string {
+  const known = raw[kRequestId]
+  if (known !== undefined) return known
+  const given = trusted ? raw.headers[header] : undefined
+  return raw[kRequestId] = isRequestId(given) ? given : randomUUID()
+}
+
+/** Fastify's `genReqId` for an app of its own, so that its log lines carry the same id. Throws a RangeError for a bad CIDR. */
+export function requestIdSource (options: EdgeOptions): (raw: IncomingMessage) => string {
+  const trust = compileTrust(options.trustedProxies ?? [])
+  const header = (options.requestIdHeader ?? 'x-request-id').toLowerCase()
+  return (raw) => requestIdOf(raw, header, trust(plainAddress(raw.socket.remoteAddress)))
+}
+
+/** The reply to the latest request that began on a connection, or null. */
+export function latestReplyOn (socket: Socket): FastifyReply | null {
+  return (socket as TaggedSocket)[kLatest] ?? null
+}
+
+const edge: FastifyPluginAsync<EdgeOptions> = async (app, options) => {
+  const trust = compileTrust(options.trustedProxies ?? [])
+  const requestIdHeader = (options.requestIdHeader ?? 'x-request-id').toLowerCase()
+  const head = new RequestHeadReader((options.stripRequestHeaders ?? []).map((name) => name.toLowerCase()), requestIdHeader)
+
+  function begin (request: FastifyRequest, reply: FastifyReply): void {
+    const { raw } = request
+    const socket: TaggedSocket = raw.socket
+    const peer = peerOf(socket, trust)
+    const forwardedFor = peer.trusted ? raw.headers['x-forwarded-for'] : undefined
+    const client = forwardedFor === undefined ? peer.address : peer.clientAddress(String(forwardedFor))
+    const id = requestIdOf(raw, requestIdHeader, peer.trusted)
+    request.id = id
+    request.exchange = new Exchange(id, client, performance.now())
+    reply.header(requestIdHeader, id)
+    socket[kLatest] = reply
+  }
+
+  app.decorate('edge', { requestIdHeader, head, peerOf: (raw: IncomingMessage) => peerOf(raw.socket, trust), begin })
+  app.decorateRequest('exchange', null as unknown as Exchange)
+  app.addHook('onRequest', (request, reply, done) => {
+    begin(request, reply)
+    done()
+  })
+}
+
+export default fp(edge, { name: 'breakwater-edge', fastify: '5.x' })

@@ -1,0 +1,77 @@
+import type { IncomingMessage } from 'node:http'
+import { Readable } from 'node:stream'
+
+/** The client's connection ended before the body did. */
+export class ClientGoneError extends Error {
+  readonly code = 'BREAKWATER_CLIENT_GONE'
+  constructor () { super('the client left before its request was complete') }
+}
+
+/** The body has more bytes than allowed. */
+export class BodyTooLargeError extends Error {
+  readonly code = 'BREAKWATER_BODY_TOO_LARGE'
+  constructor () { super('the request body is larger than allowed') }
+}
+
+/**
+ * A client's body on its way to the upstream. It stands between the two because undici destroys the stream that it sends when an
+ * attempt fails, and destroying an IncomingMessage would take the client's connection away before it was answered.
+ */
+export class RequestBody extends Readable {
+  readonly #source: IncomingMessage
+  readonly #limit: number
+  #received = 0
+  #started = false
+  /** True while bytes are wanted and the client has not sent them. */
+  waitingForClient = false
+  /** Monotonic time of the last byte in or out; the idle limit counts from it. */
+  lastActivity: number
+
+  /** @param limit bytes; 0: none */
+  constructor (source: IncomingMessage, limit: number, now: number) {
+    super({ highWaterMark: 65536 })
+    this.#source = source
+    this.#limit = limit
+    this.lastActivity = now
+  }
+
+  override _read (): void {
+    this.waitingForClient = true
+    this.lastActivity = performance.now()
+    if (this.#started) {
+      this.#source.resume()
+      return
+    }
+    this.#started = true
+    this.#source.on('data', this.#onData).on('end', this.#onEnd).on('close', this.#onClose).on('error', this.#onClose)
+    if (this.#source.destroyed || this.#source.readableEnded) this.#onClose()
+  }
+
+  override _destroy (error: Error | null, callback: (error?: Error | null) => void): void {
+    this.#source.off('data', this.#onData).off('end', this.#onEnd).off('close', this.#onClose)
+    callback(error)
+  }
+
+  readonly #onData = (chunk: Buffer): void => {
+    this.waitingForClient = false
+    this.lastActivity = performance.now()
+    this.#received += chunk.length
+    if (this.#limit > 0 && this.#received > this.#limit) {
+      this.destroy(new BodyTooLargeError())
+    } else if (!this.push(chunk)) {
+      this.#source.pause()
+    }
+  }
+
+  readonly #onEnd = (): void => {
+    this.waitingForClient = false
+    this.push(null)
+  }
+
+  readonly #onClose = (): void => {
+    if (!this.#source.complete || !this.readableEnded) {
+      if (this.#source.complete && this.#source.readableEnded) this.push(null)
+      else this.destroy(new ClientGoneError())
+    }
+  }
+}

@@ -1,0 +1,47 @@
+import type { ServerResponse } from 'node:http'
+import { Readable } from 'node:stream'
+
+/** Who feeds a response body. */
+export interface BodySource {
+  /** The client can take more. */
+  resumeBody (): void
+  /** The body ended or was given up before its end. */
+  bodyClosed (): void
+}
+
+/** An upstream's body on its way to the client, when it did not arrive whole with its head. */
+export class ResponseBody extends Readable {
+  readonly #source: BodySource
+  readonly #response: ServerResponse
+  #started = false
+  /** True while the client takes no more. */
+  blocked = false
+
+  constructor (source: BodySource, response: ServerResponse) {
+    super({ highWaterMark: 65536 })
+    this.#source = source
+    this.#response = response
+  }
+
+  override _read (): void {
+    this.blocked = false
+    if (!this.#started) {
+      this.#started = true
+      // The first byte of a stream may be long in coming: its head must not wait for it.
+      if (!this.#response.headersSent) this.#response.flushHeaders()
+    }
+    this.#source.resumeBody()
+  }
+
+  /** Returns false when the upstream has to wait for the client. */
+  give (chunk: Buffer): boolean {
+    if (this.push(chunk)) return true
+    this.blocked = true
+    return false
+  }
+
+  override _destroy (error: Error | null, callback: (error?: Error | null) => void): void {
+    this.#source.bodyClosed()
+    callback(error)
+  }
+}

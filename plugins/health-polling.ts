@@ -1,0 +1,129 @@
+/**
+ * Active health checks. Polls every upstream of every pool and writes what it believes into `upstream.healthy`, which the forwarder
+ * reads on each pick. The arithmetic is in lib/health; one upstream's state in health-polling/tracker.ts; one check in checker.ts.
+ */
+import createError from '@fastify/error'
+import fp from 'fastify-plugin'
+import { monotonic, type Clock } from '../lib/clock.ts'
+import type { HealthCause } from '../lib/health/cause.ts'
+import { systemRandom, type Random } from '../lib/random.ts'
+import { Emitter } from './health-polling/emitter.ts'
+import { Tracker, type CheckResult, type HealthView, type TrackerContext } from './health-polling/tracker.ts'
+import type { UpstreamPools } from './upstream-pools.ts'
+
+export type { CheckResult, HealthCause, HealthView }
+
+export interface HealthPollingOptions {
+  /** Monotonic milliseconds, by which checks are measured and scheduled. Default: the process's own. */
+  clock?: Clock
+  /** Numbers in [0, 1) for the jitter. Default: Math.random. */
+  random?: Random
+}
+
+/** A change of belief; frozen, emitted once, in order, after it is committed. */
+export interface HealthChange {
+  readonly type: 'health_changed'
+  readonly pool: string
+  readonly upstream: string
+  readonly healthy: boolean
+  readonly cause: HealthCause
+  /** ISO 8601. */
+  readonly at: string
+}
+
+export interface Health {
+  /** Every upstream of every pool, in the pools' order; frozen copies. */
+  list (): readonly HealthView[]
+  get (pool: string, upstream: string): HealthView | undefined
+  /**
+   * Checks now and counts the result, or joins the check that runs. Rejects with BREAKWATER_UNKNOWN_UPSTREAM where there is no such
+   * upstream, else never: `passed` is null where the check says nothing about the upstream.
+   */
+  checkNow (pool: string, upstream: string): Promise<CheckResult>
+  /** Calls `fn` on each change until the returned function is called. A listener that throws is logged and harms nobody. */
+  on (type: 'change', fn: (change: HealthChange) => unknown): () => void
+  /** Begins to poll. Called by the plugin when the app is ready; again it does nothing. */
+  start (): void
+  /** Reads `app.pools` again: new upstreams are polled at once, gone ones no more, those that stayed keep their state. */
+  sync (): void
+}
+
+declare module 'fastify' {
+  interface FastifyInstance {
+    health: Health
+  }
+}
+
+const UnknownUpstream = createError('BREAKWATER_UNKNOWN_UPSTREAM', 'Pool "%s" has no upstream "%s"', 404)
+
+/** A pool's name holds no space. */
+const keyOf = (pool: string, upstream: string): string => `${pool} ${upstream}`
+
+export default fp<HealthPollingOptions>(async (app, options) => {
+  const { clock = monotonic, random = systemRandom } = options
+  const log = app.log
+  const pools: UpstreamPools = app.pools
+  const changes = new Emitter<HealthChange>((err) => log.error({ err }, 'a listener of health changes failed'))
+  let trackers = new Map<string, Tracker>()
+  let state: 'idle' | 'polling' | 'closed' = 'idle'
+
+  const context: TrackerContext = {
+    log,
+    clock,
+    random,
+    changed (tracker, cause) {
+      const { pool, upstream, healthy, since } = tracker.view
+      log[healthy ? 'info' : 'warn']({ pool, upstream, healthy, cause }, 'health_changed')
+      changes.emit(Object.freeze({ type: 'health_changed', pool, upstream, healthy, cause, at: since }))
+    }
+  }
+
+  const health: Health = {
+    list: () => Array.from(trackers.values(), (tracker) => tracker.view),
+    get: (pool, upstream) => trackers.get(keyOf(pool, upstream))?.view,
+    async checkNow (pool, upstream) {
+      const tracker = trackers.get(keyOf(pool, upstream))
+      if (tracker === undefined) throw new UnknownUpstream(pool, upstream)
+      return tracker.check()
+    },
+    on: (_type, fn) => changes.on(fn),
+    start () {
+      if (state !== 'idle') return
+      state = 'polling'
+      for (const tracker of trackers.values()) tracker.poll()
+    },
+    sync () {
+      if (state === 'closed') return
+      const before = trackers
+      const kept: Array<() => void> = []
+      trackers = new Map()
+      for (const pool of pools.list()) {
+        for (const [index, upstream] of pool.upstreams.entries()) {
+          const key = keyOf(pool.name, upstream.id)
+          const member = { pool, upstream, index, count: pool.upstreams.length }
+          const tracker = before.get(key) ?? new Tracker(member, context)
+          if (before.delete(key)) kept.push(() => tracker.update(member))
+          trackers.set(key, tracker)
+        }
+      }
+      for (const tracker of before.values()) tracker.stop()
+      // Last, as it may tell listeners, who then see the whole new list.
+      for (const update of kept) update()
+      if (state === 'polling') for (const tracker of trackers.values()) tracker.poll()
+    }
+  }
+
+  health.sync()
+  app.decorate('health', health)
+  app.addHook('onReady', async () => { health.start() })
+  app.addHook('onClose', async () => {
+    state = 'closed'
+    for (const tracker of trackers.values()) tracker.stop()
+    changes.clear()
+  })
+}, {
+  fastify: '5.x',
+  name: 'breakwater-health-polling',
+  dependencies: ['breakwater-upstream-pools'],
+  decorators: { fastify: ['pools'] }
+})

@@ -1,0 +1,135 @@
+/**
+ * Load shedding: a request over the concurrency limit, or while the process itself is under pressure, is refused at once, before
+ * its body is read. Nothing waits here. Decorates `app.shedding`.
+ */
+import underPressure from '@fastify/under-pressure'
+import type { ServerResponse } from 'node:http'
+import type { FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify'
+import fp from 'fastify-plugin'
+import { Value } from 'typebox/value'
+import { SheddingOptions as SheddingSchema, type SheddingOptions } from '../config/schema.ts'
+import { problem, retryAfter } from '../lib/http/problem.ts'
+import { systemRandom, type Random } from '../lib/random.ts'
+import { Gate } from '../lib/shed/gate.ts'
+import { linger } from './connection.ts'
+import type {} from './edge.ts'
+import { guardMemoryUsage } from './load-shedding/memory-usage.ts'
+
+export interface LoadSheddingOptions extends Partial<Omit<SheddingOptions, 'pressure'>> {
+  pressure?: Partial<SheddingOptions['pressure']>
+  /** Where jitter comes from. Default: Math.random. */
+  random?: Random
+}
+
+/** The gate and the process's last readings. */
+export interface SheddingView {
+  inFlight: number
+  maxInFlight: number
+  pressure: {
+    under: boolean
+    eventLoopDelayMs: number
+    eventLoopUtilization: number
+    heapUsedBytes: number
+    rssBytes: number
+    limits: SheddingOptions['pressure']
+  }
+  shed: { shed_capacity: number, shed_pressure: number }
+}
+
+export interface Shedding {
+  view (): SheddingView
+}
+
+declare module 'fastify' {
+  interface FastifyInstance {
+    shedding: Shedding
+  }
+  interface FastifyContextConfig {
+    /** True for a route that is never shed and takes no place: probes and admin routes. */
+    shedExempt?: boolean
+  }
+}
+
+const kGate = Symbol('breakwater.gate')
+interface TaggedResponse extends ServerResponse { [kGate]?: Gate | undefined }
+
+/** The only event that always comes, and comes once, whatever became of the request. */
+function releasePlace (this: TaggedResponse): void {
+  const gate = this[kGate]
+  if (gate === undefined) return
+  this[kGate] = undefined
+  gate.release()
+}
+
+/** Fills in the defaults and checks. Throws a TypeError that names each bad option. */
+function complete (given: Omit<LoadSheddingOptions, 'random'>): SheddingOptions {
+  const options: unknown = Value.Default(SheddingSchema, structuredClone(given))
+  if (Value.Check(SheddingSchema, options)) return options
+  const details = Value.Errors(SheddingSchema, options).map((each) => `shedding${each.instancePath.replaceAll('/', '.')}: ${each.message}`)
+  throw new TypeError(`invalid load-shedding options:\n  ${details.join('\n  ')}`)
+}
+
+const loadShedding: FastifyPluginAsync<LoadSheddingOptions> = async (app, { random = systemRandom, ...given }) => {
+  const options = complete(given)
+  const { pressure: limits } = options
+  const gate = new Gate(options.maxInFlight)
+  const shed = { shed_capacity: 0, shed_pressure: 0 }
+
+  const unguard = guardMemoryUsage()
+  app.addHook('onClose', async () => { unguard() })
+  await app.register(underPressure, {
+    maxEventLoopDelay: limits.maxEventLoopDelayMs,
+    maxEventLoopUtilization: limits.maxEventLoopUtilization,
+    maxHeapUsedBytes: limits.maxHeapUsedBytes,
+    maxRssBytes: limits.maxRssBytes,
+    eventLoopUtilizationMode: 'interval',
+    sampleInterval: 1000,
+    exposeStatusRoute: false,
+    // One decision, one reason: its own hook lets everything pass and ours asks `isUnderPressure`.
+    pressureHandler: () => undefined
+  } as never)
+
+  function refuse (request: FastifyRequest, reply: FastifyReply, reason: 'shed_capacity' | 'shed_pressure'): void {
+    shed[reason]++
+    request.exchange?.fail(reason)
+    const seconds = retryAfter(options.retryAfterSeconds * 1000, random)
+    const { status, headers, body } = problem(reason, request.id, undefined, seconds)
+    // What it may still be sending is not read.
+    if (!request.raw.complete) {
+      headers['connection'] = 'close'
+      linger(request.raw, reply.raw)
+    }
+    reply.code(status).headers(headers).send(body)
+  }
+
+  app.addHook('onRequest', (request, reply, done) => {
+    if (request.routeOptions.config.shedExempt === true) return done()
+    if (app.isUnderPressure()) return refuse(request, reply, 'shed_pressure')
+    if (!gate.tryAcquire()) return refuse(request, reply, 'shed_capacity')
+    const response = reply.raw as TaggedResponse
+    response[kGate] = gate
+    response.on('close', releasePlace)
+    done()
+  })
+
+  app.decorate('shedding', {
+    view () {
+      const readings = app.memoryUsage()
+      return {
+        inFlight: gate.inFlight,
+        maxInFlight: gate.limit,
+        pressure: {
+          under: app.isUnderPressure(),
+          eventLoopDelayMs: readings.eventLoopDelay,
+          eventLoopUtilization: readings.eventLoopUtilized,
+          heapUsedBytes: readings.heapUsed,
+          rssBytes: readings.rssBytes,
+          limits
+        },
+        shed: { ...shed }
+      }
+    }
+  })
+}
+
+export default fp(loadShedding, { name: 'breakwater-load-shedding', fastify: '5.x' })

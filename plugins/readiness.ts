@@ -1,0 +1,59 @@
+/**
+ * Readiness: whether this instance should get traffic. Decorates `app.readiness()`, which reads what is known and asks nobody.
+ */
+import type { FastifyInstance, FastifyPluginAsync } from 'fastify'
+import fp from 'fastify-plugin'
+import type { Reason } from '../lib/failure.ts'
+import type {} from './breaker-registry.ts'
+import type {} from './lifecycle.ts'
+import type { UpstreamPool } from './upstream-pools.ts'
+
+export interface ReadinessOptions {
+  /** The pools that traffic needs. Default: all. */
+  pools?: readonly string[]
+}
+
+export interface Readiness {
+  ready: boolean
+  /** Why not, or null. */
+  reason: Reason | null
+  /** For people; names pools, never addresses. */
+  detail: string
+}
+
+declare module 'fastify' {
+  interface FastifyInstance {
+    readiness (): Readiness
+  }
+}
+
+const yes: Readiness = Object.freeze({ ready: true, reason: null, detail: 'every pool has an upstream that would be asked' })
+
+/** Why a pool could serve nothing now, or null: it needs one member that is healthy and whose breaker would admit. */
+function poolRefusal (app: FastifyInstance, pool: UpstreamPool, now: number): Reason | null {
+  let refusal: Reason = 'no_upstream_healthy'
+  for (const upstream of pool.upstreams) {
+    if (!upstream.healthy || upstream.draining || upstream.weight === 0) continue
+    const { mode } = pool.options.breaker
+    const breaker = mode === 'enforce' && app.hasDecorator('breakers') ? app.breakers.find(pool.name, upstream.id)?.breaker : undefined
+    // A half-open breaker counts as admitting, even while all of its probes are out.
+    if (breaker === undefined || breaker.state !== 'open' || breaker.wouldAdmit(now)) return null
+    refusal = 'breaker_open'
+  }
+  return refusal
+}
+
+const readiness: FastifyPluginAsync<ReadinessOptions> = async (app, options) => {
+  app.decorate('readiness', () => {
+    if (app.hasDecorator('lifecycle') && app.lifecycle.phase !== 'serving') return { ready: false, reason: 'draining' as const, detail: 'shutting down' }
+    const now = performance.now()
+    for (const pool of app.pools.list()) {
+      if (options.pools !== undefined && !options.pools.includes(pool.name)) continue
+      const reason = poolRefusal(app, pool, now)
+      if (reason !== null) return { ready: false, reason, detail: `pool "${pool.name}": ${reason}` }
+    }
+    return yes
+  })
+}
+
+export default fp(readiness, { name: 'breakwater-readiness', fastify: '5.x', dependencies: ['breakwater-upstream-pools'] })

@@ -1,0 +1,134 @@
+/**
+ * The Fastify options of an app that is a proxy and nothing else: limits of the listener, request ids, the answers to what never
+ * becomes a request, and the log. In somebody else's app they are that app's own business.
+ */
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
+import type { Socket } from 'node:net'
+import { LogController, type FastifyError, type FastifyReply, type FastifyRequest, type FastifyServerOptions } from 'fastify'
+import pino from 'pino'
+import type { Config } from './config/schema.ts'
+import { malformedReason } from './lib/classify.ts'
+import type { Reason } from './lib/failure.ts'
+import { problem } from './lib/http/problem.ts'
+import { latestReplyOn, requestIdSource } from './plugins/edge.ts'
+import { rawProblem } from './plugins/raw-problem.ts'
+
+/** Fields of a request head that Node keeps; a head with more is refused by the forwarder, never shortened. */
+const maxFields = 2000
+
+/** Log bytes that may wait for a slow sink; what comes beyond is dropped, and the number of dropped lines is logged. */
+const maxLogBytes = 64 * 1024 * 1024
+
+/** The options for `Fastify()`, or for fastify-cli's `-o`. */
+export function serverOptions (config: Config): FastifyServerOptions & { http?: object } {
+  const { server } = config
+  const headersTimeout = server.requestTimeoutMs === 0 ? server.headersTimeoutMs : Math.min(server.headersTimeoutMs, server.requestTimeoutMs)
+  const limits = {
+    headersTimeout,
+    requestTimeout: server.requestTimeoutMs,
+    keepAliveTimeout: server.keepAliveTimeoutMs,
+    maxHeaderSize: server.maxHeaderBytes,
+    // Node looks for late requests only so often: a time limit is not to be late by more than a tenth.
+    connectionsCheckingInterval: Math.min(1000, Math.max(50, Math.floor(headersTimeout / 10))),
+    // An answer that we cannot frame is an answer that a client cannot trust.
+    rejectNonStandardBodyWrites: false
+  }
+  return {
+    serverFactory: (handler) => makeServer(limits, handler),
+    keepAliveTimeout: server.keepAliveTimeoutMs,
+    requestTimeout: server.requestTimeoutMs,
+    return503OnClosing: false,
+    forceCloseConnections: false,
+    requestIdHeader: false,
+    genReqId: requestIdSource(server) as never,
+    logController: new LogController({ disableRequestLogging: true, requestIdLogLabel: 'request_id' }),
+    routerOptions: { maxParamLength: 65536, ignoreTrailingSlash: false, querystringParser: unparsed },
+    frameworkErrors,
+    clientErrorHandler,
+    ...logOptions()
+  }
+}
+
+/** The proxy never reads a query: it passes it on as it came. */
+function unparsed (): Record<string, string> { return {} }
+
+function makeServer (limits: object, handler: (request: IncomingMessage, response: ServerResponse) => void): Server {
+  const server = createServer(limits, handler)
+  server.maxHeadersCount = maxFields
+  // A client that asks before it sends is told to go on when somebody reads the body, and not when it is refused.
+  server.on('checkContinue', (request: IncomingMessage, response: ServerResponse) => {
+    continueOnRead(request, response)
+    server.emit('request', request, response)
+  })
+  // An expectation that is not 100-continue: RFC 9110 lets us ignore it.
+  server.on('checkExpectation', (request, response) => { server.emit('request', request, response) })
+  server.on('connect', (_request: IncomingMessage, socket: Socket) => { endWith(socket, 'bad_request') })
+  return server
+}
+
+function continueOnRead (request: IncomingMessage, response: ServerResponse): void {
+  const read = request._read.bind(request)
+  request._read = (size) => {
+    request._read = read
+    if (!response.headersSent) response.writeContinue()
+    read(size)
+  }
+}
+
+/** What Fastify refuses before any hook runs: a path with a bad escape. */
+function frameworkErrors (_error: FastifyError, request: FastifyRequest, reply: FastifyReply): void {
+  const { edge, accessLog } = request.server
+  edge?.begin(request, reply)
+  request.exchange?.fail('bad_request')
+  accessLog?.follow(request, reply)
+  const { status, headers, body } = problem('bad_request', request.id)
+  reply.code(status).headers(headers).send(body)
+}
+
+/** What Node's parser refuses. The app's own access log is told through the server's `clientError` event. */
+function clientErrorHandler (error: NodeJS.ErrnoException, socket: Socket): void {
+  const reason = malformedReason(error)
+  // Nothing came at all, or the peer is gone already: there is nobody to answer.
+  if (reason === null || !socket.writable || socket.bytesRead === 0) {
+    socket.destroy()
+    return
+  }
+  endWith(socket, reason)
+}
+
+/**
+ * Answers on the bare connection and closes it. Where an earlier request on it still waits for its answer, or has part of it,
+ * nothing is written: ours would be taken for that one's.
+ */
+function endWith (socket: Socket, reason: Reason): void {
+  const latest = latestReplyOn(socket)
+  if (latest !== null && !latest.raw.writableEnded) {
+    const ofThatRequest = !latest.request.raw.complete
+    latest.request.exchange.fail(ofThatRequest ? reason : 'client_cancelled')
+    if (!ofThatRequest || latest.raw.headersSent) {
+      socket.destroy()
+      return
+    }
+  }
+  socket.end(rawProblem(reason))
+  // The client may be sending still: what it sends is dropped, so that closing does not take the answer away.
+  socket.resume()
+  setTimeout(() => { socket.destroy() }, 500).unref()
+}
+
+/** The log: JSON lines, buffered and written without blocking, flushed when the process exits. */
+function logOptions (): Pick<FastifyServerOptions, 'logger'> | Record<string, never> {
+  // fastify-cli makes a transport of its own for pretty logs, and pino takes only one of the two.
+  const pretty = process.argv.includes('-P') || process.argv.includes('--pretty-logs') || process.env['FASTIFY_PRETTY_LOGS'] !== undefined
+  if (pretty) return {}
+  const stream = pino.destination({ dest: 1, sync: false, minLength: 4096, maxLength: maxLogBytes, periodicFlush: 100 } as never)
+  let dropped = 0
+  stream.on('drop', () => { dropped++ })
+  stream.on('drain', () => {
+    if (dropped === 0) return
+    const count = dropped
+    dropped = 0
+    stream.write(`${JSON.stringify({ level: 40, time: Date.now(), msg: 'log_lines_dropped', count })}\n`)
+  })
+  return { logger: { stream } as never }
+}
