@@ -17,7 +17,7 @@ export interface Child {
   pid: number
   /** How it ended; null while it runs. */
   ended: () => string | null
-  /** The end of what it wrote to its standard error. */
+  /** The beginning of what it wrote to its standard error. */
   complaint: () => string
 }
 
@@ -98,7 +98,7 @@ export class Workshop {
     })
     if (child.pid === undefined) throw new Error(`${program} cannot be started`)
     this.#children.set(child, gone)
-    return { name, pid: child.pid, ended: () => ended, complaint: () => readFileSync(errors, 'utf8').trim().split('\n').slice(-8).join('\n') }
+    return { name, pid: child.pid, ended: () => ended, complaint: () => readFileSync(errors, 'utf8').trim().split('\n').slice(0, 12).join('\n') }
   }
 
   #signal (signal: NodeJS.Signals): void {

@@ -11,6 +11,16 @@ export function abortConnection (response: ServerResponse): void {
   response.destroy()
 }
 
+/**
+ * True when bytes of the request's body are still to come. `complete` alone does not tell: while the first hooks run, Node has
+ * not yet noticed the end of a request that has no body at all.
+ */
+export function bodyPending (request: IncomingMessage): boolean {
+  if (request.complete) return false
+  const length = request.headers['content-length']
+  return request.headers['transfer-encoding'] !== undefined || (length !== undefined && length !== '0')
+}
+
 /** How long a client that was answered early may go on sending before its connection is cut. */
 const lingerMs = 5000
 
@@ -20,7 +30,7 @@ const lingerMs = 5000
  */
 export function linger (request: IncomingMessage, response: ServerResponse): void {
   const socket = response.socket as (Socket & { destroySoon?: () => void }) | null
-  if (socket === null || socket.destroyed || request.complete) return
+  if (socket === null || socket.destroyed || !bodyPending(request)) return
   const destroy = (): void => { socket.destroy() }
   const destroySoon = socket.destroySoon?.bind(socket) ?? destroy
   socket.destroySoon = () => {

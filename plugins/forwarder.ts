@@ -15,7 +15,7 @@ import type { RequestHead } from '../lib/http/request-head.ts'
 import { parseTarget, type Target } from '../lib/http/target.ts'
 import { systemRandom, type Random } from '../lib/random.ts'
 import { forwardedPath } from '../lib/route/rewrite.ts'
-import { linger } from './connection.ts'
+import { bodyPending, linger } from './connection.ts'
 import { Attempt } from './forwarder/attempt.ts'
 import { Forward, type AnswerCallback, type ForwardHost } from './forwarder/forward.ts'
 import { RequestBody } from './forwarder/request-body.ts'
@@ -43,6 +43,8 @@ declare module 'fastify' {
      * @throws Error where there is no such pool, or forward() was called before on this reply
      */
     forward (target: string | ForwardRoute): FastifyReply
+    /** Answers with the problem document of a reason, and notes the reason. */
+    refuse (reason: Reason): FastifyReply
   }
 }
 
@@ -78,7 +80,13 @@ const hooks: FastifyReplyFromHooks = {
   body: null,
   retryDelay: (() => null) as never,
   rewriteRequestHeaders: (request) => ({ [kJob]: (request.raw as TaggedRequest)[kJob] }) as never,
-  onResponse: ((_request: unknown, reply: FastifyReply, response: { stream: unknown }) => { reply.send(response.stream) }) as never
+  onResponse: sendAnswer as never
+}
+
+function sendAnswer (_request: unknown, reply: FastifyReply, { stream }: { stream: Buffer | Readable | undefined }): void {
+  // Somebody answered while we waited (a handler timeout): an unread stream would keep its connection for ever.
+  if (reply.sent && stream instanceof Readable) stream.destroy()
+  else reply.send(stream)
 }
 
 class Forwarder implements ForwardHost {
@@ -175,15 +183,15 @@ class Forwarder implements ForwardHost {
 
   // ---- what a forward reports
 
-  refuse (reply: FastifyReply, reason: Reason): void {
-    this.#refuse(reply, reason, failureOf(reason).status === 503 ? retryAfter(1000, this.#random) : undefined)
+  refuse (reply: FastifyReply, reason: Reason): FastifyReply {
+    return this.#refuse(reply, reason, failureOf(reason).status === 503 ? retryAfter(1000, this.#random) : undefined)
   }
 
   #refuse (reply: FastifyReply, reason: Reason, retryAfterSeconds?: number): FastifyReply {
     const { exchange } = reply.request
     exchange.fail(reason)
     const { status, headers, body } = problem(reason, exchange.requestId, undefined, retryAfterSeconds)
-    if (!reply.request.raw.complete) {
+    if (bodyPending(reply.request.raw)) {
       headers['connection'] = 'close'
       linger(reply.request.raw, reply.raw)
     }
@@ -237,6 +245,9 @@ const forwarder: FastifyPluginAsync<ForwarderOptions> = async (app, options) => 
   app.addHook('onReady', async () => { instance.prepare() })
   app.decorateReply('forward', function (this: FastifyReply, target: string | ForwardRoute): FastifyReply {
     return instance.forward(this, typeof target === 'string' ? { pool: target } : target)
+  })
+  app.decorateReply('refuse', function (this: FastifyReply, reason: Reason): FastifyReply {
+    return instance.refuse(this, reason)
   })
 }
 

@@ -11,7 +11,7 @@ import { SheddingOptions as SheddingSchema, type SheddingOptions } from '../conf
 import { problem, retryAfter } from '../lib/http/problem.ts'
 import { systemRandom, type Random } from '../lib/random.ts'
 import { Gate } from '../lib/shed/gate.ts'
-import { linger } from './connection.ts'
+import { bodyPending, linger } from './connection.ts'
 import type {} from './edge.ts'
 import { guardMemoryUsage } from './load-shedding/memory-usage.ts'
 
@@ -69,6 +69,8 @@ function complete (given: Omit<LoadSheddingOptions, 'random'>): SheddingOptions 
   throw new TypeError(`invalid load-shedding options:\n  ${details.join('\n  ')}`)
 }
 
+const over = (value: number, limit: number): boolean => limit > 0 && value > limit
+
 const loadShedding: FastifyPluginAsync<LoadSheddingOptions> = async (app, { random = systemRandom, ...given }) => {
   const options = complete(given)
   const { pressure: limits } = options
@@ -95,16 +97,28 @@ const loadShedding: FastifyPluginAsync<LoadSheddingOptions> = async (app, { rand
     const seconds = retryAfter(options.retryAfterSeconds * 1000, random)
     const { status, headers, body } = problem(reason, request.id, undefined, seconds)
     // What it may still be sending is not read.
-    if (!request.raw.complete) {
+    if (bodyPending(request.raw)) {
       headers['connection'] = 'close'
       linger(request.raw, reply.raw)
     }
     reply.code(status).headers(headers).send(body)
   }
 
+  /**
+   * A busy loop alone is no reason to refuse everybody: while nothing piles up it is only well used. It narrows the gate; a late
+   * loop and full memory close it.
+   */
+  const narrowed = Math.floor(options.maxInFlight / 8)
+  function pressed (): boolean {
+    if (!app.isUnderPressure()) return false
+    const { eventLoopDelay, heapUsed, rssBytes } = app.memoryUsage()
+    return gate.inFlight >= narrowed || over(eventLoopDelay, limits.maxEventLoopDelayMs) || over(heapUsed, limits.maxHeapUsedBytes) ||
+      over(rssBytes, limits.maxRssBytes)
+  }
+
   app.addHook('onRequest', (request, reply, done) => {
     if (request.routeOptions.config.shedExempt === true) return done()
-    if (app.isUnderPressure()) return refuse(request, reply, 'shed_pressure')
+    if (pressed()) return refuse(request, reply, 'shed_pressure')
     if (!gate.tryAcquire()) return refuse(request, reply, 'shed_capacity')
     const response = reply.raw as TaggedResponse
     response[kGate] = gate

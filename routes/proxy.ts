@@ -1,8 +1,6 @@
 import { METHODS } from 'node:http'
 import type { FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify'
 import type { RouteOptions } from '../config/schema.ts'
-import { failureOf, type Reason } from '../lib/failure.ts'
-import { problem } from '../lib/http/problem.ts'
 import { parseTarget } from '../lib/http/target.ts'
 import { RouteTable } from '../lib/route/table.ts'
 import type {} from '../plugins/forwarder.ts'
@@ -37,29 +35,22 @@ const proxy: FastifyPluginAsync<ProxyOptions> = async (app, { routes }) => {
 
   app.setErrorHandler((error, request, reply) => {
     request.log.error({ err: error }, 'internal_error')
-    return refuse(request, reply, 'internal_error')
+    return reply.refuse('internal_error')
   })
 
   app.all('*', { preParsing: acceptAnyType }, (request, reply) => {
     const { raw } = request
     const method = raw.method as string
     const target = parseTarget(raw.url as string, method)
-    if (target === null) return refuse(request, reply, 'bad_request')
-    if (method === 'TRACE') return refuse(request, reply.header('allow', allowed), 'method_not_allowed')
+    if (target === null) return reply.refuse('bad_request')
+    if (method === 'TRACE') return reply.header('allow', allowed).refuse('method_not_allowed')
     if (method === 'OPTIONS' && raw.headers['max-forwards'] === '0') return reply.code(204).header('allow', allowed).send()
     const match = table.match(method, target.authority ?? raw.headers.host ?? '', target.path)
-    if (match === null) return refuse(request, reply, 'no_route')
+    if (match === null) return reply.refuse('no_route')
     return reply.forward(match.route)
   })
 }
 
 const allowed = METHODS.filter((method) => method !== 'TRACE' && method !== 'CONNECT').join(', ')
-
-function refuse (request: FastifyRequest, reply: FastifyReply, reason: Reason): FastifyReply {
-  request.exchange.fail(reason)
-  const { headers, body } = problem(reason, request.exchange.requestId)
-  if (!request.raw.complete) headers['connection'] = 'close'
-  return reply.code(failureOf(reason).status).headers(headers).send(body)
-}
 
 export default proxy

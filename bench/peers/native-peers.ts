@@ -146,14 +146,19 @@ function build (source: string, binary: string, signal: AbortSignal): Promise<vo
   })
 }
 
-export const go: Peer = {
-  name: 'go-httputil',
-  features: 'GOMAXPROCS=1, httputil.ReverseProxy with access log, breaker, health checks, gate, counters, deadline, header hygiene, round robin',
+const goPeer = (name: string, threads: string, env: Record<string, string>): Peer => ({
+  name,
+  features: `${threads}, httputil.ReverseProxy with access log, breaker, health checks, gate, counters, deadline, header hygiene, round robin`,
   missing: needs('go'),
   version: () => versionOf(pathOf('go'), 'version'),
   prepare: async ({ port, upstreams, folder, signal }) => {
     const binary = join(folder, 'proxy')
     await build(join(packageRoot(), 'bench', 'peers', 'go', 'main.go'), binary, signal)
-    return { program: binary, args: [String(port), ...urls(upstreams)], env: { GOMAXPROCS: '1' } }
+    return { program: binary, args: [String(port), ...urls(upstreams)], env }
   }
-}
+})
+
+/** As Go starts by itself: a thread for every core. */
+export const go = goPeer('go-httputil', 'all cores', {})
+/** On one thread, as our own process is: Go's best case for CPU a request. */
+export const goOneThread = goPeer('go-httputil-1', 'GOMAXPROCS=1', { GOMAXPROCS: '1' })

@@ -119,7 +119,8 @@ export class Breaker {
     if (this.#pass !== 0 || this.#options.mode === 'observe') return true
     const force = this.#force
     if (force !== null && now < force.until) return force.state === 'closed'
-    if (this.#belief === 'half-open') return this.#probes.hasPlace(now)
+    // the end of a force begins a new batch
+    if (this.#belief === 'half-open') return force !== null || this.#probes.hasPlace(now)
     return this.#belief === 'closed' || now >= this.#reopenAt
   }
 
@@ -239,8 +240,8 @@ export class Breaker {
   }
 
   #advance (now: number): void {
-    if (this.#force !== null && now >= this.#force.until) this.#endForce(now, this.#force.reason)
     if (this.#belief === 'open' && now >= this.#reopenAt) this.#believe('half-open', 'open_elapsed', now, this.#evidence(now))
+    if (this.#force !== null && now >= this.#force.until) this.#endForce(now, this.#force.reason)
     this.#expire(now)
   }
 

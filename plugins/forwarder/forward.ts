@@ -26,7 +26,7 @@ export type AnswerCallback = (error: null, answer: UpstreamAnswer) => void
 export interface ForwardHost {
   readonly requestIdHeader: string
   /** Nothing was sent to the client yet: refuse with this reason. */
-  refuse (reply: FastifyReply, reason: Reason): void
+  refuse (reply: FastifyReply, reason: Reason): unknown
   /** An attempt ended without a whole answer. */
   attemptEnded (exchange: Exchange, attempt: Attempt, reason: Reason, outcome: Outcome, error: string): void
 }
@@ -158,7 +158,7 @@ export class Forward implements AttemptOwner, BodySource {
       this.#stopTimer()
       this.#over = true
       this.#exchange.bytes = this.#chunkBytes
-      return callback(null, { statusCode: this.#status, headers, body: this.#whole(headers) })
+      return this.#hand(callback, { statusCode: this.#status, headers, body: this.#whole(headers) })
     }
     const stream = new ResponseBody(this, this.#reply.raw)
     this.#stream = stream
@@ -168,7 +168,18 @@ export class Forward implements AttemptOwner, BodySource {
     this.#exchange.bytes = this.#chunkBytes
     for (const chunk of this.#chunks) stream.give(chunk)
     this.#chunks = []
-    callback(null, { statusCode: this.#status, headers, body: stream })
+    this.#hand(callback, { statusCode: this.#status, headers, body: stream })
+  }
+
+  /** No throw may leave this tick: there is nobody above to catch it. */
+  #hand (callback: AnswerCallback, answer: UpstreamAnswer): void {
+    try {
+      callback(null, answer)
+    } catch (error) {
+      this.#attempt?.cancel('ignored')
+      this.#reply.log.error({ err: error }, 'internal_error')
+      this.#giveUp('internal_error')
+    }
   }
 
   #whole (headers: ResponseFields): Buffer | Readable | undefined {
@@ -191,12 +202,12 @@ export class Forward implements AttemptOwner, BodySource {
 
   // ---- the client's side
 
-  /** The client is gone, or its response is finished. */
+  /** The response closed: the client is gone, or somebody else has answered it. */
   left (): void {
     if (this.#over) return
     this.#over = true
     this.#stopTimer()
-    this.#exchange.fail('client_cancelled')
+    if (!this.#reply.raw.writableFinished) this.#exchange.fail('client_cancelled')
     this.#attempt?.cancel('cancelled')
   }
 

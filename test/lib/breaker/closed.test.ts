@@ -103,7 +103,7 @@ describe('a closed circuit: the ratio of failures', () => {
     rig.play('X'.repeat(50) + 'FF')
     assert.deepEqual([rig.state, rig.transitions[0]?.evidence.ratio], ['closed', undefined])
     rig.play('F')
-    assert.deepEqual([rig.state, rig.transitions[0]?.evidence], ['open', { total: 13, failures: 8, ratio: 8 / 13, consecutiveFailures: 3 }])
+    assert.deepEqual([rig.state, rig.transitions[0]?.evidence], ['open', { total: 13, failures: 8, ratio: 8 / 13, consecutiveFailures: 4 }])
   })
 
   it('forgets failures as they leave the window', () => {
@@ -118,11 +118,13 @@ describe('a closed circuit: the ratio of failures', () => {
 
   it('follows a window that slides over alternating results', () => {
     const rig = ratioOnly(0.9, 1000, 10)
-    for (const [script, expected] of [['FS', [1, 1]], ['FS', [2, 2]], ['SS', [4, 2]], ['SS', [6, 2]], ['SS', [7, 1]]] as const) {
+    for (const [script, expected] of [['FS', [1, 1]], ['FS', [2, 2]], ['SS', [4, 2]], ['SS', [6, 2]], ['SS', [8, 2]]] as const) {
       rig.play(script)
       assert.deepEqual(rig.counts, expected, `at ${rig.now}`)
       rig.wait(2000)
     }
+    assert.deepEqual(rig.counts, [7, 1])
+    rig.wait(2000)
     assert.deepEqual(rig.counts, [6, 0])
   })
 

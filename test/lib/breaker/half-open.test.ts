@@ -31,7 +31,7 @@ describe('a half-open circuit: how many get in', () => {
   })
 
   it('keeps a settled place taken: the batch wants so many results, not so many at a time', () => {
-    const rig = halfOpen(4)
+    const rig = halfOpen(4, 0)
     rig.play('SS')
     const permits = [rig.admit(), rig.admit(), rig.admit()]
     assert.deepEqual(permits.map(permit => permit < 0), [true, true, false])

@@ -1,0 +1,95 @@
+/**
+ * The event journal: what happened lately, numbered and in order. Breaker transitions and health changes go in by themselves, the
+ * rest by `record`. Decorates `app.events`.
+ */
+import type { FastifyPluginAsync } from 'fastify'
+import fp from 'fastify-plugin'
+import { inOrder } from '../lib/breaker/in-order.ts'
+import { Journal, type JournalEvent, type JournalPage } from '../lib/journal.ts'
+import type { BreakerTransition } from './breaker-registry.ts'
+import type { HealthChange } from './health-polling.ts'
+
+export type { JournalEvent, JournalPage }
+
+export interface EventJournalOptions {
+  /** How many events are kept, 1 .. 1000000. Default: 1000. */
+  capacity?: number
+}
+
+export type EventListener = (event: JournalEvent) => unknown
+
+export interface EventJournal {
+  /** Number of the newest event; 0 before the first. */
+  readonly lastSeq: number
+  /**
+   * Keeps an event and tells the listeners. `fields` is plain data and is copied; an `at` (ISO 8601) among them is when it
+   * happened, else that is now.
+   */
+  record (type: string, fields?: Readonly<Record<string, unknown>>): JournalEvent
+  /** The events after `seq`, oldest first, at most `limit`; `firstSeq` tells whether some before them are lost. */
+  since (seq: number, limit?: number): JournalPage
+  /** Calls `listener` on each event, in order, until the returned function is called. One that throws is logged and harms nobody. */
+  subscribe (listener: EventListener): () => void
+}
+
+declare module 'fastify' {
+  interface FastifyInstance {
+    events: EventJournal
+  }
+}
+
+const eventJournal: FastifyPluginAsync<EventJournalOptions> = async (app, options) => {
+  const journal = new Journal(options.capacity)
+  const listeners = new Set<{ call: EventListener }>()
+  const sources = new Map<'breakers' | 'health', () => void>()
+
+  const report = (err: unknown): void => { app.log.error({ err }, 'event_listener_failed') }
+
+  function guarded (listener: EventListener, event: JournalEvent): void {
+    try {
+      const result = listener(event)
+      if (result instanceof Promise) result.catch(report)
+    } catch (error) {
+      report(error)
+    }
+  }
+
+  const tell = inOrder((event: JournalEvent) => {
+    for (const { call } of Array.from(listeners)) guarded(call, event)
+  })
+
+  function record (type: string, fields: Readonly<Record<string, unknown>> = {}): JournalEvent {
+    const { at } = fields
+    const event = journal.append(type, typeof at === 'string' ? at : new Date().toISOString(), fields)
+    tell(event)
+    return event
+  }
+
+  const follow = (event: BreakerTransition | HealthChange): void => { record(event.type, { ...event }) }
+
+  /** As early as possible, so that nothing is missed, and again when the app is ready, for what was registered after us. */
+  function connect (): void {
+    if (app.hasDecorator('breakers') && !sources.has('breakers')) sources.set('breakers', app.breakers.on('transition', follow))
+    if (app.hasDecorator('health') && !sources.has('health')) sources.set('health', app.health.on('change', follow))
+  }
+
+  connect()
+  app.addHook('onReady', async () => { connect() })
+  app.addHook('onClose', async () => {
+    for (const leave of sources.values()) leave()
+    listeners.clear()
+  })
+
+  app.decorate('events', {
+    get lastSeq () { return journal.lastSeq },
+    record,
+    since: (seq: number, limit?: number) => journal.since(seq, limit),
+    subscribe (listener: EventListener) {
+      const entry = { call: listener }
+      listeners.add(entry)
+      return () => { listeners.delete(entry) }
+    }
+  })
+}
+
+export default fp(eventJournal, { name: 'breakwater-event-journal', fastify: '5.x' })

@@ -1,0 +1,56 @@
+import type { FastifyInstance, RouteGenericInterface, RouteHandlerMethod, RawServerDefault, RawRequestDefaultExpression, RawReplyDefaultExpression } from 'fastify'
+import type { Static, TSchema } from 'typebox'
+import { requireJson } from './guard.ts'
+import { Problem } from './schemas.ts'
+
+type Handler<G extends RouteGenericInterface> = RouteHandlerMethod<RawServerDefault, RawRequestDefaultExpression, RawReplyDefaultExpression, G>
+type Of<T extends TSchema | undefined> = T extends TSchema ? Static<T> : unknown
+
+interface Schemas<P extends TSchema | undefined, Q extends TSchema | undefined, B extends TSchema | undefined> {
+  summary: string
+  params?: P
+  querystring?: Q
+  body?: B
+  headers?: TSchema
+  reply: TSchema
+}
+
+function schemaOf ({ reply, ...rest }: Schemas<TSchema | undefined, TSchema | undefined, TSchema | undefined>): object {
+  return { ...rest, response: { 200: reply, '4xx': Problem, '5xx': Problem } }
+}
+
+/** A GET route, and the HEAD that goes with it. */
+export function read<P extends TSchema | undefined = undefined, Q extends TSchema | undefined = undefined> (
+  app: FastifyInstance, url: string, schemas: Schemas<P, Q, undefined>, handler: Handler<{ Params: Of<P>, Querystring: Of<Q> }>
+): void {
+  app.route<{ Params: Of<P>, Querystring: Of<Q> }>({ method: 'GET', url, exposeHeadRoute: true, schema: schemaOf(schemas), handler })
+}
+
+const maxBodyBytes = 65536
+
+/** A POST route: a write. */
+export function write<P extends TSchema, B extends TSchema> (
+  app: FastifyInstance, url: string, schemas: Schemas<P, undefined, B>, handler: Handler<{ Params: Static<P>, Body: Static<B> }>
+): void {
+  app.route<{ Params: Static<P>, Body: Static<B> }>({
+    method: 'POST', url, bodyLimit: maxBodyBytes, onRequest: requireJson, schema: schemaOf(schemas), handler
+  })
+}
+
+/** What an operator did; recorded once it is done. */
+export interface AdminWrite {
+  action: 'breaker_reset' | 'breaker_force' | 'health_check' | 'upstream_drain' | 'upstream_ready'
+  pool: string
+  upstream: string
+  reason: string | null
+  /** For a force. */
+  state?: string
+  ttlMs?: number
+}
+
+/** Every write leaves a line in the log and, where there is a journal, an event in it. */
+export function recordWrite (source: FastifyInstance, done: AdminWrite): void {
+  const event = { ...done, target: `${done.pool}/${done.upstream}` }
+  source.log.info(event, 'admin_write')
+  if (source.hasDecorator('events')) source.events.record('admin_write', event)
+}

@@ -1,0 +1,19 @@
+import type { FastifyInstance } from 'fastify'
+import { read, recordWrite, write } from './define.ts'
+import { AdminError } from './replies.ts'
+import { CheckView, HealthList, ReasonBody, UpstreamParams } from './schemas.ts'
+
+/** GET /health · POST /health/:pool/:upstream/check */
+export function healthRoutes (app: FastifyInstance, source: FastifyInstance): void {
+  read(app, '/health', { summary: 'What the health checks believe', reply: HealthList }, async () => ({ upstreams: source.health.list() }))
+
+  write(app, '/health/:pool/:upstream/check', {
+    summary: 'Check an upstream now; the result counts', params: UpstreamParams, body: ReasonBody, reply: CheckView
+  }, async (request) => {
+    const { pool, upstream } = request.params
+    if (source.health.get(pool, upstream) === undefined) throw new AdminError(404, `pool "${pool}" has no upstream "${upstream}"`)
+    const check = await source.health.checkNow(pool, upstream)
+    recordWrite(source, { action: 'health_check', pool, upstream, reason: request.body.reason ?? null })
+    return { ...source.health.get(pool, upstream), check }
+  })
+}

@@ -1,0 +1,91 @@
+/**
+ * The admin routes: what the proxy believes and why, and the few things that an operator may do about it. A plain plugin, to be
+ * registered with `prefix` in any app, or on a listener of its own (plugins/admin-listener.ts). It owns everything below its prefix.
+ */
+import createError from '@fastify/error'
+import type { FastifyInstance, FastifyPluginAsync } from 'fastify'
+import type { RouteOptions } from '../../config/schema.ts'
+import probes from '../probes.ts'
+import { breakerRoutes } from './breakers.ts'
+import { read } from './define.ts'
+import { eventRoutes } from './events.ts'
+import { originGuard, tokenGuard } from './guard.ts'
+import { healthRoutes } from './health.ts'
+import { poolRoutes } from './pools.ts'
+import { refuse, setReplies } from './replies.ts'
+import { routingRoutes } from './routing.ts'
+import { ConfigView, SheddingView } from './schemas.ts'
+
+export interface AdminRoutesOptions {
+  /** The app that is shown. Default: the one that the routes are registered in. What it is not decorated with has no routes. */
+  source?: FastifyInstance
+  /** Wanted as `Authorization: Bearer` by every route but the probes. Empty or left out: none, which needs `loopbackOnly`. */
+  token?: string
+  /** Answer only connections from this machine, asked for as localhost or by a loopback address. Default: false. */
+  loopbackOnly?: boolean
+  /** Served at /config as it is: redact it before. */
+  config?: unknown
+  /** Shown at /routes and asked by /routes/match. */
+  routes?: readonly RouteOptions[]
+}
+
+const TokenRequired = createError('BREAKWATER_ADMIN_TOKEN_REQUIRED', 'the admin routes need a token, or loopbackOnly: true')
+
+const adminRoutes: FastifyPluginAsync<AdminRoutesOptions> = async (app, options) => {
+  const { source = app, token = '', loopbackOnly = false, config, routes } = options
+  if (token === '' && !loopbackOnly) throw new TokenRequired()
+
+  setReplies(app)
+  const methods = markRoutes(app)
+  app.addHook('onRequest', originGuard(loopbackOnly))
+  if (source.hasDecorator('readiness')) await app.register(probes, { source })
+
+  await app.register(async (scope) => {
+    if (token !== '') scope.addHook('onRequest', tokenGuard(token))
+    if (source.hasDecorator('pools')) poolRoutes(scope, source)
+    if (source.hasDecorator('breakers')) breakerRoutes(scope, source)
+    if (source.hasDecorator('health')) healthRoutes(scope, source)
+    if (source.hasDecorator('shedding')) {
+      read(scope, '/shedding', { summary: 'The gate and the pressure on the process', reply: SheddingView }, async () => source.shedding.view())
+    }
+    if (routes !== undefined) routingRoutes(scope, routes)
+    if (config !== undefined) read(scope, '/config', { summary: 'The configuration in force', reply: ConfigView }, async () => config)
+    if (source.hasDecorator('events')) eventRoutes(scope, source)
+    refuseTheRest(scope, methods)
+  })
+}
+
+/** Admin calls are not shed and leave no access lines. Gives the methods of each path of ours. */
+function markRoutes (app: FastifyInstance): Map<string, Set<string>> {
+  const methods = new Map<string, Set<string>>()
+  app.addHook('onRoute', (route) => {
+    route.config = { ...route.config, shedExempt: true, accessLog: false }
+    route.logLevel = 'warn'
+    const known = methods.get(route.routePath) ?? new Set()
+    for (const method of [route.method].flat()) known.add(method)
+    methods.set(route.routePath, known)
+  })
+  return methods
+}
+
+/** 405 for another method on a path of ours, 404 for any other path: answered before a body is read, and by us, whatever the app has. */
+function refuseTheRest (app: FastifyInstance, methods: ReadonlyMap<string, ReadonlySet<string>>): void {
+  for (const [url, own] of Array.from(methods)) {
+    const allow = [...own].join(', ')
+    refuseAll(app, url, app.supportedMethods.filter((method) => !own.has(method)), 405, `this path takes ${allow}`, { allow })
+  }
+  refuseAll(app, '/*', [...app.supportedMethods], 404, 'there is nothing here')
+}
+
+function refuseAll (app: FastifyInstance, url: string, method: string[], status: number, detail: string, headers: Record<string, string> = {}): void {
+  app.route({
+    method,
+    url,
+    exposeHeadRoute: false,
+    schema: { hide: true } as object,
+    onRequest: (request, reply) => { refuse(request, reply.headers(headers), status, detail) },
+    handler: async () => undefined
+  })
+}
+
+export default adminRoutes

@@ -1,0 +1,62 @@
+import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { Ajv, type ErrorObject } from 'ajv'
+import { statusProblem } from '../../lib/http/status-problem.ts'
+
+/** Answers with a problem document. */
+export function refuse (request: FastifyRequest, reply: FastifyReply, status: number, detail: string): void {
+  const { headers, body } = statusProblem(status, request.id, detail)
+  reply.code(status).headers(headers).send(body)
+}
+
+/** Thrown by a handler: what it cannot do, as a status and a sentence for the caller. */
+export class AdminError extends Error {
+  readonly statusCode: number
+
+  constructor (statusCode: number, detail: string) {
+    super(detail)
+    this.statusCode = statusCode
+  }
+}
+
+/** Texts become numbers where they come from a URL, and only there; unknown keys are refused, never dropped. */
+const ofBody = new Ajv({ allErrors: true, useDefaults: true })
+const ofUrl = new Ajv({ allErrors: true, useDefaults: true, coerceTypes: true })
+
+function complaint ({ instancePath, keyword, message, params }: ErrorObject, part: string): string {
+  const path = part + instancePath.replaceAll('/', '.')
+  if (keyword === 'additionalProperties') return `${path}.${String(params['additionalProperty'])} is not known`
+  if (keyword === 'required') return `${path}.${String(params['missingProperty'])} is missing`
+  if (keyword === 'enum') return `${path} must be one of ${(params['allowedValues'] as string[]).join(', ')}`
+  return `${path} ${message ?? 'is wrong'}`
+}
+
+/** How this scope reads requests, writes answers and tells errors, whatever the app around it does. */
+export function setReplies (app: FastifyInstance): void {
+  app.setValidatorCompiler(({ schema, httpPart }) => (httpPart === 'body' ? ofBody : ofUrl).compile(schema as object))
+  app.setSchemaErrorFormatter((errors, part) => {
+    // `if` only says that its `then` did not hold, which is told by itself.
+    const told = (errors as ErrorObject[]).filter(({ keyword }) => keyword !== 'if')
+    return new Error(told.map((each) => complaint(each, part)).join('; '))
+  })
+  // The schemas describe the answers; they do not cut them to size.
+  app.setSerializerCompiler(() => (data) => JSON.stringify(data))
+
+  app.removeAllContentTypeParsers()
+  const parse = app.getDefaultJsonParser('error', 'error')
+  app.addContentTypeParser<string>('application/json', { parseAs: 'string' }, (request, text, done) => {
+    if (text === '') done(null, {})
+    else parse(request, text, done)
+  })
+
+  app.setErrorHandler((error: FastifyError, request, reply) => {
+    const status = error.statusCode ?? 500
+    if (status >= 400 && status < 500) return refuse(request, reply, status, error.message)
+    request.log.error({ err: error }, 'admin_failed')
+    refuse(request, reply, 500, 'the admin route failed; the log says why')
+  })
+
+  // Whatever the app around does: no other origin may read these answers.
+  app.addHook('onSend', async (_request, reply) => {
+    for (const name of Object.keys(reply.getHeaders())) if (name.startsWith('access-control-')) reply.removeHeader(name)
+  })
+}

@@ -1,0 +1,77 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
+import { Breaker } from '../../../lib/breaker/breaker.ts'
+import { optionsWith } from './support.ts'
+
+setFlagsFromString('--expose-gc')
+const gc = runInNewContext('gc') as () => void
+
+/** Heap and array buffers in use, after a collection. */
+function inUse (): number {
+  gc()
+  const { heapUsed, arrayBuffers } = process.memoryUsage()
+  return heapUsed + arrayBuffers
+}
+
+const options = optionsWith({ window: { minimumShare: 0.1 } })
+const onTransition = () => {}
+
+/** Requests 10 us apart; fractions of milliseconds, as from performance.now(). */
+function traffic (breaker: Breaker, from: number, count: number): void {
+  for (let i = 0; i < count; i++) {
+    const now = from + i / 100
+    breaker.settle(breaker.admit(now), i % 100 === 0 ? 'failure' : 'success', now)
+  }
+}
+
+describe('memory', () => {
+  it('admitting and settling allocates nothing once it is compiled', () => {
+    const breaker = new Breaker(options, Math.random, 0.5)
+    traffic(breaker, 0.5, 300000)
+    // compiling and the test runner allocate beside us, so the least of several rounds counts
+    let least = Number.POSITIVE_INFINITY
+    for (let round = 1; round <= 8; round++) {
+      gc()
+      const before = process.memoryUsage().heapUsed
+      traffic(breaker, 0.5 + round * 5000, 400000)
+      least = Math.min(least, process.memoryUsage().heapUsed - before)
+    }
+    // a single boxed number per request would be 6.4 MB, more than a collection takes away unseen
+    assert.ok(least / 400000 < 1, `${least / 400000} bytes a request`)
+  })
+
+  it('ten thousand breakers take at most 1.5 kB each', () => {
+    const breakers: Breaker[] = []
+    // the first ones pay for the code, and V8 learns their size from them
+    const make = () => new Breaker(options, Math.random, 0.5, onTransition)
+    for (let i = 0; i < 100; i++) traffic(make(), 0.5, 10)
+    const before = inUse()
+    for (let i = 0; i < 10000; i++) breakers.push(make())
+    const each = (inUse() - before) / breakers.length
+    assert.ok(each > 0 && each <= 1536, `${each} bytes`)
+  })
+
+  it('ten thousand that opened, closed and saw ten minutes of traffic take little more', () => {
+    const breakers: Breaker[] = []
+    const before = inUse()
+    for (let i = 0; i < 10000; i++) {
+      const breaker = new Breaker(options, Math.random, 0.5, onTransition)
+      for (let failures = 0; failures < 5; failures++) breaker.settle(breaker.admit(1.5), 'failure', 2.5)
+      breaker.settle(breaker.admit(40000.5), 'success', 40000.75)
+      for (let minute = 1; minute < 15; minute++) breaker.settle(breaker.admit(minute * 60000.5), 'success', minute * 60000.5)
+      breakers.push(breaker)
+    }
+    const each = (inUse() - before) / breakers.length
+    assert.ok(each > 0 && each <= 1792, `${each} bytes`)
+  })
+
+  it('does not grow with a million requests that come and go', () => {
+    const breaker = new Breaker(options, Math.random, 0.5, onTransition)
+    traffic(breaker, 0.5, 10000)
+    const before = inUse()
+    traffic(breaker, 1000.5, 1000000)
+    assert.ok(inUse() - before < 100000)
+  })
+})
