@@ -39,7 +39,8 @@ const breakwater: FastifyPluginAsync<Config> = async (app, config) => {
       host: admin.host,
       port: admin.port,
       token: admin.token,
-      routes: (listener) => listener.register(adminRoutes, { source: app, token: admin.token, config: redactConfig(config), routes })
+      routes: (listener, { loopbackOnly }) =>
+        listener.register(adminRoutes, { source: app, token: admin.token, loopbackOnly, config: redactConfig(config), routes })
     })
   }
 }

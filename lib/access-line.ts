@@ -19,10 +19,15 @@ export interface AccessLine {
 
 const maxPath = 2048
 
-/** A path without its query, cut at 2048 characters. */
+/** What stands before the path of an absolute-form target; it may hold credentials. */
+const beforePath = /^[a-z][a-z0-9+.-]*:\/\/[^/?#]*/i
+
+/** The path of a request target without its query, cut at 2048 characters. */
 export function loggedPath (url: string): string {
   const query = url.indexOf('?')
-  return url.slice(0, query === -1 ? maxPath : Math.min(query, maxPath))
+  const whole = query === -1 ? url : url.slice(0, query)
+  if (whole.charCodeAt(0) === 47) return whole.slice(0, maxPath)
+  return whole.replace(beforePath, '').slice(0, maxPath) || '/'
 }
 
 /**

@@ -30,7 +30,8 @@ export function reasonOf (error: ErrorLike, stage: AttemptStage): Reason {
     if (refusedCodes.has(code)) return 'connect_refused'
     if (code === 'ETIMEDOUT' || code === 'UND_ERR_CONNECT_TIMEOUT') return 'connect_timeout'
     if (tlsCode.test(code)) return 'tls_failed'
-    if (code === '' && aggregated(error) !== undefined) return reasonOf(aggregated(error) as ErrorLike, stage)
+    const first = aggregated(error)
+    if (code === '' && first !== undefined && first !== error) return reasonOf(first, stage)
   }
   if (isInvalidResponse(error, code)) return 'response_invalid'
   return 'connection_reset'
@@ -39,7 +40,8 @@ export function reasonOf (error: ErrorLike, stage: AttemptStage): Reason {
 /** Node reports a failed attempt at several addresses of one name as an AggregateError. */
 function aggregated (error: ErrorLike): ErrorLike | undefined {
   const errors = (error as { errors?: unknown }).errors
-  return Array.isArray(errors) ? errors[0] as ErrorLike : undefined
+  const first: unknown = Array.isArray(errors) ? errors[0] : undefined
+  return typeof first === 'object' && first !== null ? first : undefined
 }
 
 const invalidCodes = new Set(['ERR_ASSERTION', 'UND_ERR_HEADERS_OVERFLOW', 'UND_ERR_RES_CONTENT_LENGTH_MISMATCH', 'UND_ERR_RES_EXCEEDED_MAX_SIZE'])
@@ -53,7 +55,8 @@ function isInvalidResponse ({ name, message }: ErrorLike, code: string): boolean
 /** Names what Node's parser refused of a client's bytes; null where the connection just broke. */
 export function malformedReason (error: ErrorLike): Reason | null {
   const code = typeof error.code === 'string' ? error.code : ''
-  if (code === 'HPE_HEADER_OVERFLOW' || code === 'ERR_HTTP_CHUNK_EXTENSIONS_OVERFLOW') return 'headers_too_large'
+  if (code === 'HPE_HEADER_OVERFLOW') return 'headers_too_large'
+  if (code === 'HPE_CHUNK_EXTENSIONS_OVERFLOW') return 'body_too_large'
   if (code === 'ERR_HTTP_REQUEST_TIMEOUT') return 'request_timeout'
   return code.startsWith('HPE_') ? 'bad_request' : null
 }

@@ -112,7 +112,7 @@ class Forwarder implements ForwardHost {
     if (route.path !== undefined) exchange.route = route.path
 
     const target = parseTarget(raw.url ?? '', raw.method ?? '')
-    const head = target === null || !isKnownVersion(raw) || tooManyFields(raw) ? null : this.#app.edge.head.read(raw.rawHeaders)
+    const head = target === null || !isKnownVersion(raw) || tooManyFields(raw) ? null : this.#app.edge.head.read(raw.rawHeaders, raw.method ?? '')
     if (target === null || head === null) return this.#refuse(reply, tooManyFields(raw) ? 'headers_too_large' : 'bad_request')
     const limit = route.maxBodyBytes ?? this.#maxBodyBytes
     if (limit > 0 && head.contentLength > limit) return this.#refuse(reply, 'body_too_large')

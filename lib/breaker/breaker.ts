@@ -264,7 +264,7 @@ export class Breaker {
     const from = this.#belief
     this.#belief = to
     if (to === 'open') {
-      if (from === 'closed') this.#usualPeak = this.#usual.takePeak(now)
+      this.#usualPeak = this.#usual.takePeak(now)
       this.#reopenAt = now + this.#backoff.next(from === 'closed' ? now - this.#since : 0, this.#options, this.#random)
       this.#openCount++
     }

@@ -13,7 +13,7 @@ export const evidenceOf = (total: number, failures: number, consecutiveFailures:
 export function needed (options: BreakerOptions, usual: Usual, now: number): number {
   const { seconds, minimumRequests, minimumShare } = options.window
   if (minimumShare === 0) return minimumRequests
-  // 0.1 * 70 is a little more than 7 in floating point, and must not ask for 8
+  // 0.07 * 100 is a little more than 7 in floating point, and must not ask for 8
   return Math.max(minimumRequests, Math.ceil(minimumShare * usual.volume(seconds, now) - 1e-9))
 }
 

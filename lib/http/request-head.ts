@@ -20,8 +20,6 @@ export interface RequestHead {
   /** Bytes of the body; -1 where chunks will tell; 0 for none. */
   contentLength: number
   given: GivenFields
-  /** The value of Max-Forwards, or -1. */
-  maxForwards: number
 }
 
 const pass = 0
@@ -69,7 +67,9 @@ const fixedKinds: Readonly<Record<string, number>> = {
 /** Fields that a Connection line cannot take away: they carry the message itself. */
 const neverNominated = new Set(['host', 'content-length', 'transfer-encoding', 'content-type', 'content-encoding', 'authorization', 'cookie'])
 
+// What the memory of names may take: a client that makes names up gains nothing by it.
 const maxKnownNames = 512
+const maxKnownName = 64
 
 const noFields: GivenFields = Object.freeze({
   forwardedFor: '', forwardedProto: '', forwardedHost: '', forwardedPort: '', forwardedPrefix: '', forwarded: '', via: '', requestId: ''
@@ -86,15 +86,30 @@ export class RequestHeadReader {
   /**
    * @param strip names never accepted from clients, lower-case
    * @param requestIdHeader the field that carries the request id, lower-case
+   * Throws a RangeError for a name without which no request can be framed or routed.
    */
   constructor (strip: readonly string[], requestIdHeader: string) {
     this.#byName = new Map(Object.entries(fixedKinds))
-    this.#byName.set(requestIdHeader, requestId)
-    for (const name of strip) this.#byName.set(name, drop)
+    this.#set(requestIdHeader, requestId)
+    for (const name of strip) {
+      // Of "x_user_id" the twin is the usual spelling: a CGI-like server cannot tell the two apart.
+      const twin = name.replaceAll('_', '-')
+      if (!this.#byName.has(twin) && !neverNominated.has(twin)) this.#byName.set(twin, drop)
+      this.#set(name, drop)
+    }
   }
 
-  /** Returns null for a head that must be refused with 400: two Host lines, a Host that is none, a bad Max-Forwards. */
-  read (rawHeaders: readonly string[]): RequestHead | null {
+  #set (name: string, kind: number): void {
+    const fixed = this.#byName.get(name) ?? pass
+    if (fixed >= connection && fixed <= transferEncoding) throw new RangeError(`"${name}" must stay what it is: HTTP itself needs it`)
+    this.#byName.set(name, kind)
+  }
+
+  /**
+   * Returns null for a head that must be refused with 400: two Host lines, a Host that is none, and for OPTIONS a bad or second
+   * Max-Forwards. For OPTIONS that field is counted down by one (RFC 9110 section 7.6.2), for other methods it is a field like any.
+   */
+  read (rawHeaders: readonly string[], method: string): RequestHead | null {
     const fields: string[] = []
     let given: GivenFields = noFields
     let nominated: string | null = null
@@ -125,9 +140,13 @@ export class RequestHeadReader {
           if (value !== 'keep-alive' && value !== 'close') nominated = nominated === null ? value : `${nominated},${value}`
           break
         case maxForwards:
-          if (!/^\d{1,9}$/.test(value)) return null
+          if (method !== 'OPTIONS') {
+            fields.push(name, value)
+            break
+          }
+          if (hops !== -1 || !/^\d{1,9}$/.test(value)) return null
           hops = Number(value)
-          fields.push(name, value)
+          fields.push(name, String(Math.max(0, hops - 1)))
           break
         default:
           if (given === noFields) given = { ...noFields }
@@ -135,7 +154,7 @@ export class RequestHeadReader {
       }
     }
     if (nominated !== null) removeNominated(fields, nominated)
-    return { fields, host: hostValue ?? '', contentLength: length, given, maxForwards: hops }
+    return { fields, host: hostValue ?? '', contentLength: length, given }
   }
 
   #kindOf (name: string): number {
@@ -145,7 +164,7 @@ export class RequestHeadReader {
     const lower = name.toLowerCase()
     const twin = lower.includes('_') ? this.#byName.get(lower.replaceAll('_', '-')) : undefined
     const kind = this.#byName.get(lower) ?? (twin === undefined ? pass : drop)
-    if (this.#kinds.size < maxKnownNames) this.#kinds.set(name, kind)
+    if (this.#kinds.size < maxKnownNames && name.length <= maxKnownName) this.#kinds.set(name, kind)
     return kind
   }
 }

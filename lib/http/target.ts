@@ -9,17 +9,20 @@ export interface Target {
 }
 
 // What needs a closer look: an escape, or anything that no path may hold.
+// eslint-disable-next-line no-control-regex
 const unusual = /[%\\#\u0000-\u0020\u007f-\uffff]|\/\./
+// eslint-disable-next-line no-control-regex
 const forbidden = /[\\#\u0000-\u0020\u007f]/
 const badEscape = /%(?![0-9a-fA-F]{2})/
-const escapedDot = /%2e/gi
-const dotSegment = /(?:^|\/)\.{1,2}(?:\/|$)/
+const dot = '(?:\\.|%2e)'
+const separator = '(?:/|%2f|%5c)'
+const dotSegment = new RegExp(`${separator}${dot}{1,2}(?:${separator}|$)`, 'i')
 const absolute = /^https?:\/\/([^/?#]*)(.*)$/i
 
 /**
  * Splits a request target as it stood in the request line. Returns null where it must be refused with 400: dot segments in any
- * spelling (they would let a path escape its prefix at the next server), backslashes, fragments, control bytes and bad escapes.
- * `%2F`, `//`, `;` and the query pass untouched.
+ * spelling (they would let a path escape its prefix at the next server, also between escaped slashes and backslashes), backslashes,
+ * fragments, control bytes and bad escapes. Any other `%2F`, `//`, `;` and the query pass untouched.
  */
 export function parseTarget (url: string, method: string): Target | null {
   if (url.charCodeAt(0) === 47) return originForm(url, null)
@@ -42,7 +45,7 @@ function originForm (url: string, authority: string | null): Target | null {
   if (search !== '' && search.includes('#')) return null
   if (unusual.test(path)) {
     if (forbidden.test(path) || badEscape.test(path)) return null
-    if (dotSegment.test(path.replace(escapedDot, '.'))) return null
+    if (dotSegment.test(path)) return null
   }
   return { path, search, authority }
 }

@@ -21,17 +21,25 @@ export function compileTrust (entries: readonly string[]): Trust {
 type Address = ReturnType<typeof ipaddr.process>
 
 function parseRange (entry: string): [Address, number] {
-  try {
-    if (entry.includes('/')) return ipaddr.parseCIDR(entry)
-    const address = ipaddr.process(entry)
-    return [address, address.kind() === 'ipv4' ? 32 : 128]
-  } catch {
-    throw new RangeError(`"${entry}" is neither an IP address nor a CIDR`)
-  }
+  const slash = entry.indexOf('/')
+  const text = slash === -1 ? entry : entry.slice(0, slash)
+  const address = parseAddress(text)
+  if (address === null) throw new RangeError(`"${entry}" is neither an IP address nor a CIDR`)
+  const widest = text.includes(':') ? 128 : 32
+  const written = slash === -1 ? String(widest) : entry.slice(slash + 1)
+  const bits = /^\d{1,3}$/.test(written) ? Number(written) : Infinity
+  if (bits > widest) throw new RangeError(`"${entry}" is neither an IP address nor a CIDR`)
+  if (widest === 32 || address.kind() === 'ipv6') return [address, bits]
+  // A mapped IPv4 network, whose bits count from the beginning of the IPv6 address.
+  return bits < mappingBits ? [ipaddr.IPv6.parse(text), bits] : [address, bits - mappingBits]
 }
 
-function parseAddress (address: string): Address | null {
-  return ipaddr.isValid(address) ? ipaddr.process(address) : null
+const mappingBits = 96
+
+/** Only what is plainly an address: "1", "0x7f.1" and "010.0.0.1" mean different addresses to different readers. */
+function parseAddress (text: string): Address | null {
+  const plain = text.includes(':') ? ipaddr.IPv6.isValid(text) : ipaddr.IPv4.isValidFourPartDecimal(text)
+  return plain ? ipaddr.process(text) : null
 }
 
 /** An address without the IPv6 mapping that a dual-stack socket puts before IPv4 addresses. */
@@ -44,7 +52,8 @@ const maxHops = 32
 
 /**
  * The client's address: the peer, or, walking an X-Forwarded-For of trusted peers from the right, the first address that is not
- * a trusted proxy's. An entry that is no address ends the walk, since nobody vouches for what stands left of it.
+ * a trusted proxy's; where all are trusted, the leftmost. An entry that is no address ends the walk, since nobody vouches for what
+ * stands left of it, and so does the 32nd hop.
  */
 export function clientAddress (peer: string, forwardedFor: string | undefined, trust: Trust): string {
   if (forwardedFor === undefined || !trust(peer)) return peer
@@ -52,10 +61,10 @@ export function clientAddress (peer: string, forwardedFor: string | undefined, t
   let end = forwardedFor.length
   for (let hop = 0; hop < maxHops && end > 0; hop++) {
     const comma = forwardedFor.lastIndexOf(',', end - 1)
-    const entry = withoutPort(forwardedFor.slice(comma + 1, end).trim())
-    if (!ipaddr.isValid(entry)) return client
-    client = plainAddress(entry)
-    if (!trust(entry)) return client
+    const address = parseAddress(withoutPort(forwardedFor.slice(comma + 1, end).trim()))
+    if (address === null) return client
+    client = address.toString()
+    if (!trust(client)) return client
     end = comma
   }
   return client
@@ -63,6 +72,6 @@ export function clientAddress (peer: string, forwardedFor: string | undefined, t
 
 /** `[::1]:80` and `1.2.3.4:80` as some proxies write them, without brackets and port. */
 function withoutPort (entry: string): string {
-  if (entry.charCodeAt(0) === 91) return entry.slice(1, entry.indexOf(']'))
+  if (entry.charCodeAt(0) === 91) return /^\[([^\]]*)\](?::\d+)?$/.exec(entry)?.[1] ?? ''
   return /^\d+\.\d+\.\d+\.\d+:\d+$/.test(entry) ? entry.slice(0, entry.indexOf(':')) : entry
 }

@@ -55,8 +55,9 @@ class HostRoutes {
   }
 }
 
+// The longest parameter is as long as the longest head may be configured to be: length is not what a route is chosen by.
 function newRouter (): Router {
-  return findMyWay({ caseSensitive: true, ignoreTrailingSlash: false, ignoreDuplicateSlashes: false, maxParamLength: 2048 })
+  return findMyWay({ caseSensitive: true, ignoreTrailingSlash: false, ignoreDuplicateSlashes: false, maxParamLength: 1048576 })
 }
 
 function entryOf (route: RouteOptions): Entry {

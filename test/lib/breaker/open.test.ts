@@ -109,6 +109,10 @@ describe('an open circuit: how long it stays open', () => {
     }
   })
 
+  it('does not grow because the clock stepped back while it was closed', () => {
+    assert.equal(secondOpenAfter(-3600000), 2000)
+  })
+
   it('does back off for an upstream that flaps', () => {
     const rig = new Rig({ openMs: 1000, maxOpenMs: 60000, halfOpen: { probes: 1 } }).trip()
     const times = []
@@ -207,8 +211,8 @@ describe('the usual volume', () => {
   })
 
   it('is not led astray by floating point', () => {
-    // 70 results in a window of one minute: a tenth is 7, though 0.1 * 70 is a little more
-    const rig = rigWith(0.1, 1).play('S'.repeat(70))
+    // 100 results in a window of one minute: 7 % of them are 7, though 0.07 * 100 is a little more
+    const rig = rigWith(0.07, 1).play('S'.repeat(100))
     assert.equal(rig.snapshot.window.needed, 7)
   })
 

@@ -1,0 +1,17 @@
+/** The access log alone: one line for each request, whatever became of it. */
+// #region
+import Fastify, { type FastifyInstance } from 'fastify'
+import { accessLog, edge } from '../../index.ts'
+
+export async function build (write = (line: object): void => { process.stdout.write(`${JSON.stringify(line)}\n`) }): Promise<FastifyInstance> {
+  const app = Fastify()
+  await app.register(edge)
+  await app.register(accessLog, { write })
+
+  app.get('/hello', async () => 'hello')
+  app.get('/ping', { config: { accessLog: false } }, async () => 'not logged')
+  return app
+}
+// #endregion
+
+if (process.argv[1] === import.meta.filename) await (await build()).listen({ port: 8080 })
