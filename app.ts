@@ -28,10 +28,10 @@ const loaded = loadOrExit()
 export const options = serverOptions(loaded.config)
 
 /** Without any upstream configured, a newcomer gets three of our own, one of which keeps going bad. */
-async function withDemo (app: FastifyInstance): Promise<Config> {
+async function withDemo (instance: FastifyInstance): Promise<Config> {
   const demo = await startDemoUpstreams()
-  app.addHook('onClose', () => demo.close())
-  app.log.warn({ upstreams: demo.urls }, 'no upstreams are configured: serving the embedded demo')
+  instance.addHook('onClose', () => demo.close())
+  instance.log.warn({ upstreams: demo.urls }, 'no upstreams are configured: serving the embedded demo')
   return parseConfig({ ...loaded.config, pools: { demo: { upstreams: demo.urls.map((url) => ({ url })) } }, routes: [] }, 'the demo')
 }
 

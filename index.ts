@@ -2,7 +2,7 @@
 export { default, default as breakwater } from './breakwater.ts'
 export { default as accessLog, type AccessLogOptions } from './plugins/access-log.ts'
 export { default as adminListener } from './plugins/admin-listener.ts'
-export { default as breakerRegistry, type BreakerRegistry } from './plugins/breaker-registry.ts'
+export { default as breakerRegistry, BreakerOpenError, type BreakerRegistry } from './plugins/breaker-registry.ts'
 export { default as edge, type EdgeOptions } from './plugins/edge.ts'
 export { default as eventJournal } from './plugins/event-journal.ts'
 export { default as forwarder, type ForwardRoute, type ForwarderOptions } from './plugins/forwarder.ts'

@@ -7,14 +7,12 @@ import type { Socket } from 'node:net'
 import { LogController, type FastifyError, type FastifyReply, type FastifyRequest, type FastifyServerOptions } from 'fastify'
 import pino from 'pino'
 import type { Config } from './config/schema.ts'
-import { malformedReason } from './lib/classify.ts'
-import type { Reason } from './lib/failure.ts'
-import { problem } from './lib/http/problem.ts'
-import { latestReplyOn, requestIdSource } from './plugins/edge.ts'
-import { rawProblem } from './plugins/raw-problem.ts'
+import { requestIdSource } from './plugins/edge.ts'
+import { answerMalformed, type ParserError } from './plugins/malformed.ts'
+import { refuse } from './plugins/refusal.ts'
 
-/** Fields of a request head that Node keeps; a head with more is refused by the forwarder, never shortened. */
-const maxFields = 2000
+/** Fields of a request head that Node keeps: one more than are forwarded, so that a head which lost some is known and refused. */
+const maxFields = 2001
 
 /** Log bytes that may wait for a slow sink; what comes beyond is dropped, and the number of dropped lines is logged. */
 const maxLogBytes = 64 * 1024 * 1024
@@ -31,7 +29,9 @@ export function serverOptions (config: Config): FastifyServerOptions & { http?: 
     // Node looks for late requests only so often: a time limit is not to be late by more than a tenth.
     connectionsCheckingInterval: Math.min(1000, Math.max(50, Math.floor(headersTimeout / 10))),
     // An answer that we cannot frame is an answer that a client cannot trust.
-    rejectNonStandardBodyWrites: false
+    rejectNonStandardBodyWrites: false,
+    // A request without Host is refused like any other: with a reason, and in the log.
+    requireHostHeader: false
   }
   return {
     serverFactory: (handler) => makeServer(limits, handler),
@@ -42,9 +42,9 @@ export function serverOptions (config: Config): FastifyServerOptions & { http?: 
     requestIdHeader: false,
     genReqId: requestIdSource(server) as never,
     logController: new LogController({ disableRequestLogging: true, requestIdLogLabel: 'request_id' }),
-    routerOptions: { maxParamLength: 65536, ignoreTrailingSlash: false, querystringParser: unparsed },
+    routerOptions: { maxParamLength: Math.max(65536, server.maxHeaderBytes), ignoreTrailingSlash: false, querystringParser: unparsed },
     frameworkErrors,
-    clientErrorHandler,
+    clientErrorHandler: answerMalformed as never,
     ...logOptions()
   }
 }
@@ -62,8 +62,19 @@ function makeServer (limits: object, handler: (request: IncomingMessage, respons
   })
   // An expectation that is not 100-continue: RFC 9110 lets us ignore it.
   server.on('checkExpectation', (request, response) => { server.emit('request', request, response) })
-  server.on('connect', (_request: IncomingMessage, socket: Socket) => { endWith(socket, 'bad_request') })
+  server.on('connect', (request: IncomingMessage, socket: Socket) => { refuseConnect(server, request, socket) })
   return server
+}
+
+/**
+ * Node has let go of the connection of a CONNECT: nobody else listens to its errors any more, nor tells an earlier response that is
+ * still being sent when the client can take more of it.
+ */
+function refuseConnect (server: Server, { method }: IncomingMessage, socket: Socket & { _httpMessage?: ServerResponse | null }): void {
+  socket.on('error', () => {})
+  socket.on('drain', () => { socket._httpMessage?.emit('drain') })
+  const error: ParserError = Object.assign(new Error('tunnels are not made here'), { code: 'HPE_INVALID_METHOD', method: method as string })
+  server.emit('clientError', error, socket)
 }
 
 function continueOnRead (request: IncomingMessage, response: ServerResponse): void {
@@ -79,41 +90,8 @@ function continueOnRead (request: IncomingMessage, response: ServerResponse): vo
 function frameworkErrors (_error: FastifyError, request: FastifyRequest, reply: FastifyReply): void {
   const { edge, accessLog } = request.server
   edge?.begin(request, reply)
-  request.exchange?.fail('bad_request')
   accessLog?.follow(request, reply)
-  const { status, headers, body } = problem('bad_request', request.id)
-  reply.code(status).headers(headers).send(body)
-}
-
-/** What Node's parser refuses. The app's own access log is told through the server's `clientError` event. */
-function clientErrorHandler (error: NodeJS.ErrnoException, socket: Socket): void {
-  const reason = malformedReason(error)
-  // Nothing came at all, or the peer is gone already: there is nobody to answer.
-  if (reason === null || !socket.writable || socket.bytesRead === 0) {
-    socket.destroy()
-    return
-  }
-  endWith(socket, reason)
-}
-
-/**
- * Answers on the bare connection and closes it. Where an earlier request on it still waits for its answer, or has part of it,
- * nothing is written: ours would be taken for that one's.
- */
-function endWith (socket: Socket, reason: Reason): void {
-  const latest = latestReplyOn(socket)
-  if (latest !== null && !latest.raw.writableEnded) {
-    const ofThatRequest = !latest.request.raw.complete
-    latest.request.exchange.fail(ofThatRequest ? reason : 'client_cancelled')
-    if (!ofThatRequest || latest.raw.headersSent) {
-      socket.destroy()
-      return
-    }
-  }
-  socket.end(rawProblem(reason))
-  // The client may be sending still: what it sends is dropped, so that closing does not take the answer away.
-  socket.resume()
-  setTimeout(() => { socket.destroy() }, 500).unref()
+  refuse(reply, 'bad_request')
 }
 
 /** The log: JSON lines, buffered and written without blocking, flushed when the process exits. */
@@ -121,7 +99,7 @@ function logOptions (): Pick<FastifyServerOptions, 'logger'> | Record<string, ne
   // fastify-cli makes a transport of its own for pretty logs, and pino takes only one of the two.
   const pretty = process.argv.includes('-P') || process.argv.includes('--pretty-logs') || process.env['FASTIFY_PRETTY_LOGS'] !== undefined
   if (pretty) return {}
-  const stream = pino.destination({ dest: 1, sync: false, minLength: 4096, maxLength: maxLogBytes, periodicFlush: 100 } as never)
+  const stream = pino.destination({ dest: 1, sync: false, minLength: 8192, maxWrite: 65536, maxLength: maxLogBytes, periodicFlush: 100 } as never)
   let dropped = 0
   stream.on('drop', () => { dropped++ })
   stream.on('drain', () => {

@@ -1,7 +1,7 @@
 import { ConfigError, formatConfigError } from '../config/error.ts'
 import { loadConfig } from '../config/load.ts'
 
-/** `breakwater check FILE`. 0: valid; 1: never; 2: not valid, or no file named. */
+/** `breakwater check FILE`. 0: valid; 2: not valid, or no file named. */
 export async function checkCommand (argv: string[]): Promise<number> {
   const [file, ...rest] = argv
   if (file === undefined || rest.length > 0 || file.startsWith('-')) {
@@ -10,7 +10,7 @@ export async function checkCommand (argv: string[]): Promise<number> {
   }
   try {
     const { config } = loadConfig(process.env, { file })
-    process.stdout.write(`${file} is valid: ${Object.keys(config.pools).length} pools, ${config.routes.length} routes\n`)
+    process.stdout.write(`${file} is valid: ${counted(Object.keys(config.pools).length, 'pool')}, ${counted(config.routes.length, 'route')}\n`)
     return 0
   } catch (error) {
     if (!(error instanceof ConfigError)) throw error
@@ -18,3 +18,5 @@ export async function checkCommand (argv: string[]): Promise<number> {
     return 2
   }
 }
+
+const counted = (count: number, noun: string): string => `${count} ${noun}${count === 1 ? '' : 's'}`

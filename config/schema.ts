@@ -59,7 +59,7 @@ export const SheddingOptions = section('Admission: requests over a limit are ref
 
 export const UpstreamOptions = object({
   url: Type.String({ minLength: 1, description: 'http://host:port, https://host:port (a base path is prefixed to every request) or unix:/path/to.sock.' }),
-  weight: Type.Integer({ minimum: 0, maximum: 1000, default: 1, description: 'Share of the traffic. 0: takes no new exchanges.' })
+  weight: Type.Integer({ minimum: 0, maximum: 1, default: 1, description: '1: takes part in the rotation. 0: takes no new exchanges.' })
 })
 
 export const HealthOptions = section('Active health checks.', {

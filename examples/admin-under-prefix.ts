@@ -25,5 +25,5 @@ export async function build (token: string, upstreams = ['http://127.0.0.1:9001'
 if (process.argv[1] === import.meta.filename) {
   const token = process.env['BREAKWATER_ADMIN_TOKEN']
   if (token === undefined || token === '') throw new Error('set BREAKWATER_ADMIN_TOKEN')
-  await (await build(token)).listen({ port: 8080 })
+  console.log(await (await build(token)).listen({ host: '127.0.0.1', port: Number(process.env['PORT'] ?? 8080) }))
 }

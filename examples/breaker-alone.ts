@@ -28,4 +28,4 @@ export async function build (prices = 'http://127.0.0.1:9001', openMs = 5000): P
 }
 // #endregion
 
-if (process.argv[1] === import.meta.filename) await (await build()).listen({ port: 8080 })
+if (process.argv[1] === import.meta.filename) console.log(await (await build()).listen({ host: '127.0.0.1', port: Number(process.env['PORT'] ?? 8080) }))

@@ -26,7 +26,7 @@ export async function build (upstreams = ['http://127.0.0.1:9001', 'http://127.0
 // #endregion
 
 if (process.argv[1] === import.meta.filename) {
-  const app = await build()
-  await app.listen({ port: 8080 })
+  const app = await build(undefined, Number(process.env['BREAKWATER_ADMIN_PORT'] ?? 9090))
+  console.log(await app.listen({ host: '127.0.0.1', port: Number(process.env['PORT'] ?? 8080) }))
   process.once('SIGTERM', () => { void app.close() })
 }

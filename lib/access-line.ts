@@ -22,10 +22,12 @@ const maxPath = 2048
 /** What stands before the path of an absolute-form target; it may hold credentials. */
 const beforePath = /^[a-z][a-z0-9+.-]*:\/\/[^/?#]*/i
 
-/** The path of a request target without its query, cut at 2048 characters. */
+const behindPath = /[?#]/
+
+/** The path of a request target without its query and fragment, cut at 2048 characters. */
 export function loggedPath (url: string): string {
-  const query = url.indexOf('?')
-  const whole = query === -1 ? url : url.slice(0, query)
+  const end = url.search(behindPath)
+  const whole = end === -1 ? url : url.slice(0, end)
   if (whole.charCodeAt(0) === 47) return whole.slice(0, maxPath)
   return whole.replace(beforePath, '').slice(0, maxPath) || '/'
 }
@@ -58,10 +60,18 @@ function statusOf (reason: Reason | null, sent: number): number {
   return sent
 }
 
-/** The line of a request that could not even be parsed. */
-export function malformedLine (reason: Reason, clientIp: string): AccessLine {
+/** What may be known of a request that could not be parsed. */
+export interface Unparsed {
+  requestId?: string
+  method?: string | null
+  /** Body bytes of the answer. */
+  bytes?: number
+}
+
+/** The line of a request that could not be parsed. */
+export function malformedLine (reason: Reason, clientIp: string, { requestId, method = null, bytes = 0 }: Unparsed = {}): AccessLine {
   return {
-    request_id: null, method: null, path: null, status: failureOf(reason).status, bytes: 0, duration_ms: 0, client_ip: clientIp,
+    request_id: requestId ?? null, method, path: null, status: failureOf(reason).status, bytes, duration_ms: 0, client_ip: clientIp,
     route: null, pool: null, upstream: null, attempts: 0, reason
   }
 }

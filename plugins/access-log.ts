@@ -6,9 +6,8 @@ import type { Socket } from 'node:net'
 import type { FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
 import { accessLine, malformedLine } from '../lib/access-line.ts'
-import { malformedReason } from '../lib/classify.ts'
 import { plainAddress } from '../lib/http/trust.ts'
-import { latestReplyOn } from './edge.ts'
+import { judgeMalformed } from './malformed.ts'
 
 export interface AccessLogOptions {
   /** Called for each line instead of `app.log.info`. */
@@ -45,12 +44,11 @@ const accessLog: FastifyPluginAsync<AccessLogOptions> = async (app, options) => 
 
   app.decorate('accessLog', { follow })
 
-  // Bytes that never became a request. Where one is under way on the connection, its own line tells of it.
-  app.server.on('clientError', (error, socket) => {
-    const reason = malformedReason(error)
-    const latest = latestReplyOn(socket as Socket)
-    if (reason === null || (socket as Socket).bytesRead === 0 || (latest !== null && !latest.raw.writableEnded)) return
-    write(malformedLine(reason, plainAddress((socket as Socket).remoteAddress)))
+  // Bytes that never became a request. Those of a request's body are told by its own line.
+  app.server.on('clientError', (error: Error, socket) => {
+    const malformed = judgeMalformed(error, socket as Socket)
+    if (malformed === null || malformed.reply !== null) return
+    write(malformedLine(malformed.reason, plainAddress((socket as Socket).remoteAddress), malformed))
   })
 
   app.addHook('onRequest', (request, reply, done) => {

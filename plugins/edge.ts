@@ -3,7 +3,7 @@
  * What a peer says about the client is believed only where the peer is a trusted proxy. Decorates `app.edge` and `request.exchange`.
  */
 import { randomUUID } from 'node:crypto'
-import type { IncomingMessage } from 'node:http'
+import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import type { FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
@@ -45,8 +45,9 @@ declare module 'fastify' {
 const kPeer = Symbol('breakwater.peer')
 const kRequestId = Symbol('breakwater.requestId')
 const kLatest = Symbol('breakwater.latest')
+const kWaiting = Symbol('breakwater.waiting')
 
-interface TaggedSocket extends Socket { [kPeer]?: Peer, [kLatest]?: FastifyReply, encrypted?: boolean }
+interface TaggedSocket extends Socket { [kPeer]?: Peer, [kLatest]?: FastifyReply, [kWaiting]?: Set<ServerResponse>, encrypted?: boolean }
 interface TaggedRequest extends IncomingMessage { [kRequestId]?: string }
 
 function peerOf (socket: TaggedSocket, trust: Trust): Peer {
@@ -72,6 +73,29 @@ export function requestIdSource (options: EdgeOptions): (raw: IncomingMessage) =
   return (raw) => requestIdOf(raw, header, trust(plainAddress(raw.socket.remoteAddress)))
 }
 
+/**
+ * Responses that wait behind another one on their connection: when that breaks, Node closes only the one that was being sent.
+ * Whoever waits for the `close` of one of the others would wait for ever.
+ */
+function closeWithConnection (socket: TaggedSocket, response: ServerResponse): void {
+  const waiting = socket[kWaiting] ?? watchWaiting(socket)
+  waiting.add(response)
+  response.on('close', () => { waiting.delete(response) })
+}
+
+function watchWaiting (socket: TaggedSocket): Set<ServerResponse> {
+  const waiting = new Set<ServerResponse>()
+  socket[kWaiting] = waiting
+  socket.on('close', () => {
+    for (const response of waiting) {
+      if (response.socket !== null) continue
+      response.destroy()
+      response.emit('close')
+    }
+  })
+  return waiting
+}
+
 /** The reply to the latest request that began on a connection, or null. */
 export function latestReplyOn (socket: Socket): FastifyReply | null {
   return (socket as TaggedSocket)[kLatest] ?? null
@@ -93,9 +117,12 @@ const edge: FastifyPluginAsync<EdgeOptions> = async (app, options) => {
     request.exchange = new Exchange(id, client, performance.now())
     reply.header(requestIdHeader, id)
     socket[kLatest] = reply
+    if (reply.raw.socket === null) closeWithConnection(socket, reply.raw)
   }
 
   app.decorate('edge', { requestIdHeader, head, peerOf: (raw: IncomingMessage) => peerOf(raw.socket, trust), begin })
+  // Asked now, as the system forgets who the peer was when that breaks the connection.
+  app.server.on('connection', (socket: Socket) => { peerOf(socket, trust) })
   app.decorateRequest('exchange', null as unknown as Exchange)
   app.addHook('onRequest', (request, reply, done) => {
     begin(request, reply)

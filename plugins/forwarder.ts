@@ -2,7 +2,7 @@
  * The forwarder: `reply.forward(pool)` sends a request to an upstream of the pool and its answer back, through
  * @fastify/reply-from with a requester of our own that owns selection, permits, time limits and outcomes.
  */
-import type { IncomingMessage } from 'node:http'
+import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
 import { Readable } from 'node:stream'
 import replyFrom, { type FastifyReplyFromHooks } from '@fastify/reply-from'
 import type { FastifyInstance, FastifyPluginAsync, FastifyReply } from 'fastify'
@@ -55,18 +55,25 @@ interface Job {
   forward: Forward
   attempt: Attempt
   now: number
+  raw: IncomingMessage
+  /** The request's fields, kept from reply-from, which would copy them only for us to throw the copy away. */
+  fields: IncomingHttpHeaders
 }
+
+const noFields: IncomingHttpHeaders = Object.freeze({})
 
 interface RequesterOptions {
   headers: { [kJob]: Job }
 }
 
-interface TaggedRequest extends IncomingMessage { [kJob]?: Job }
+/** Null: forwarding began, and ended before there was a job. */
+interface TaggedRequest extends IncomingMessage { [kJob]?: Job | null }
 
 /** reply-from's transport: everything that it would look up, we know already. */
 const requester = {
   request (options: RequesterOptions, callback: AnswerCallback): void {
-    const { forward, attempt, now } = options.headers[kJob]
+    const { forward, attempt, now, raw, fields } = options.headers[kJob]
+    raw.headers = fields
     forward.begin(attempt, now, callback)
   }
 }
@@ -108,6 +115,11 @@ class Forwarder implements ForwardHost {
     const { raw, exchange } = request
     const pool = this.#app.pools.get(route.pool)
     if (pool === undefined) throw new Error(`there is no pool named "${route.pool}"`)
+    const tagged: TaggedRequest = raw
+    if (tagged[kJob] !== undefined) throw new Error('reply.forward() was called twice for one request')
+    tagged[kJob] = null
+    // Whoever left while hooks were at work is not worth an upstream's while.
+    if (reply.raw.destroyed) return this.#refuse(reply, 'client_cancelled')
     exchange.pool = pool.name
     if (route.path !== undefined) exchange.route = route.path
 
@@ -124,9 +136,8 @@ class Forwarder implements ForwardHost {
     const upstream = pool.upstreams[lane.index] as Upstream
     const breaker = lane.breakers[lane.index] ?? null
     const permit = lane.permit
-    exchange.upstream = upstream.id
-    exchange.attempts++
 
+    const fields = raw.headers
     let attempt: Attempt | null = null
     try {
       const body = bodyOf(reply, head, limit, now)
@@ -138,10 +149,13 @@ class Forwarder implements ForwardHost {
         body
       }
       attempt = new Attempt(forward, upstream, breaker, permit, outgoing)
-      const tagged: TaggedRequest = raw
-      tagged[kJob] = { forward, attempt, now }
+      tagged[kJob] = { forward, attempt, now, raw, fields }
+      exchange.upstream = upstream.id
+      exchange.attempts++
+      raw.headers = noFields
       reply.from('/', hooks)
     } catch (error) {
+      raw.headers = fields
       // Nothing may keep the place and the permit, least of all a mistake of our own.
       if (attempt === null) {
         upstream.inFlight--
@@ -199,7 +213,8 @@ class Forwarder implements ForwardHost {
   }
 
   attemptEnded (exchange: Exchange, attempt: Attempt, reason: Reason, outcome: Outcome, error: string): void {
-    if (failureOf(reason).side === 'client') return
+    // A client that left or took nothing, whatever the reason's name: no upstream's error.
+    if (outcome === 'cancelled' || failureOf(reason).side === 'client') return
     const { pool, id } = attempt.upstream
     this.#app.log.warn({ request_id: exchange.requestId, pool, upstream: id, reason, outcome, error }, 'upstream_error')
   }
@@ -223,18 +238,31 @@ function limitsOf (pool: UpstreamPool, route: ForwardRoute): TimeoutOptions {
 
 /**
  * The body to send: the client's stream untouched, or, in a route whose parser has read it, what the parser made of it.
- * Throws where a body was read by somebody who left nothing of it.
+ * Throws where a body was read by somebody who left nothing of it, or nothing that it could be made of again.
  */
 function bodyOf (reply: FastifyReply, head: RequestHead, limit: number, now: number): RequestBody | Buffer | null {
   const { raw, body: parsed } = reply.request
-  if (parsed !== undefined && parsed !== null && !(parsed instanceof Readable)) {
-    if (Buffer.isBuffer(parsed)) return parsed
-    return Buffer.from(typeof parsed === 'string' ? parsed : JSON.stringify(parsed))
-  }
+  if (parsed !== undefined && parsed !== null && !(parsed instanceof Readable)) return bodyAgain(parsed, raw, head)
   if (head.contentLength === 0) return null
-  if (raw.readableEnded) throw new Error('the request body was read before reply.forward() and is not in request.body')
-  return new RequestBody(raw, limit, now)
+  if (!raw.readableEnded) return new RequestBody(raw, limit, now)
+  if (parsed === null && isJson(raw)) return Buffer.from('null')
+  throw new Error('the request body was read before reply.forward() and is not in request.body')
 }
+
+function bodyAgain (parsed: NonNullable<unknown>, raw: IncomingMessage, head: RequestHead): Buffer {
+  if (Buffer.isBuffer(parsed)) return parsed
+  const json = isJson(raw)
+  if (typeof parsed === 'string') {
+    const bytes = Buffer.from(parsed)
+    // A JSON text may be a string; but where a parser left the text as it came, it is as long as it was told to be.
+    return json && bytes.length !== head.contentLength ? Buffer.from(JSON.stringify(parsed)) : bytes
+  }
+  if (json || raw.headers['content-type'] === undefined) return Buffer.from(JSON.stringify(parsed))
+  throw new Error('the request body was parsed into something that only JSON could be made of again, and its type is another: register a parser that leaves it as a buffer or a stream')
+}
+
+const jsonType = /^[^;]*[/+]json[ \t]*(?:;|$)/i
+const isJson = (raw: IncomingMessage): boolean => jsonType.test(raw.headers['content-type'] ?? '')
 
 const forwarder: FastifyPluginAsync<ForwarderOptions> = async (app, options) => {
   if (app.hasReplyDecorator('from')) {

@@ -2,20 +2,15 @@
  * The way down: readiness first, then the listener closes, accepted requests finish within the grace, connections without one are
  * closed at once; what is left at the end of the grace is cut and `app.close()` rejects. Decorates `app.lifecycle`.
  */
-import type { Server } from 'node:http'
-import type { Socket } from 'node:net'
+import type { ServerResponse } from 'node:http'
+import { Socket } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { FastifyPluginAsync } from 'fastify'
 import fp from 'fastify-plugin'
 import type { ServerOptions } from '../config/schema.ts'
-import { problem } from '../lib/http/problem.ts'
-import { linger } from './connection.ts'
-import { latestReplyOn } from './edge.ts'
+import { refuse } from './refusal.ts'
 
-export interface LifecycleOptions extends Partial<ServerOptions['shutdown']> {
-  /** Further servers of this app to look after, such as the second one that Fastify opens for `localhost`. */
-  servers?: Iterable<Server>
-}
+export type LifecycleOptions = Partial<ServerOptions['shutdown']>
 
 /** serving · stopping: still serving, readiness is off · draining: the listener is closed, accepted requests finish */
 export type Phase = 'serving' | 'stopping' | 'draining'
@@ -30,76 +25,87 @@ declare module 'fastify' {
   }
 }
 
-/** The grace ended with requests still open; they were cut. */
+/** The grace ended before every accepted request was answered; the rest was cut. */
 export class ShutdownIncompleteError extends Error {
   readonly code = 'BREAKWATER_SHUTDOWN_INCOMPLETE'
-  constructor (open: number) { super(`${open} connections were cut at the end of the grace time`) }
+  constructor (open: number) { super(`${open} connections with an unanswered request were cut at the end of the grace time`) }
 }
 
 const sweepMs = 50
 
-const lifecycle: FastifyPluginAsync<LifecycleOptions> = async (app, options) => {
-  const delayMs = options.delayMs ?? 0
-  const graceMs = options.graceMs ?? 10000
-  const sockets = new Set<Socket>()
+const kLatest = Symbol('breakwater.latestResponse')
+const kBytes = Symbol('breakwater.bytesAtLastSweep')
+interface TrackedSocket extends Socket { [kLatest]?: ServerResponse, [kBytes]?: number }
+
+/** True while a request that was accepted on the connection has not been answered. */
+function owesAnswer (socket: TrackedSocket): boolean {
+  const latest = socket[kLatest]
+  return latest !== undefined && !latest.writableFinished
+}
+
+/** True for a connection that may be closed: idle, never used, or with a part of a head of which nothing came since the last sweep. */
+function isIdle (socket: TrackedSocket): boolean {
+  if (owesAnswer(socket)) return false
+  // Answered while its body was coming: that connection is being closed already, gently.
+  if (socket[kLatest] !== undefined) return socket[kLatest].req.complete
+  const idle = socket.bytesRead === (socket[kBytes] ?? 0)
+  socket[kBytes] = socket.bytesRead
+  return idle
+}
+
+const lifecycle: FastifyPluginAsync<LifecycleOptions> = async (app, { delayMs = 0, graceMs = 10000 }) => {
+  const sockets = new Set<TrackedSocket>()
   let phase: Phase = 'serving'
-  let sweep: NodeJS.Timeout | undefined
-  let grace: NodeJS.Timeout | undefined
   let incomplete: ShutdownIncompleteError | null = null
 
-  const follow = (server: Server): void => {
-    server.on('connection', (socket: Socket) => {
-      sockets.add(socket)
-      socket.on('close', () => { sockets.delete(socket) })
-    })
+  function track (socket: TrackedSocket): void {
+    sockets.add(socket)
+    socket.on('close', () => { sockets.delete(socket) })
   }
-  follow(app.server)
-  for (const server of options.servers ?? []) if (server !== app.server) follow(server)
-
-  /** Connections that owe nobody an answer: idle ones, and those on which nothing ever came. */
-  function closeIdle (): void {
-    for (const socket of sockets) {
-      const latest = latestReplyOn(socket)
-      const idle = latest === null ? socket.bytesRead === 0 : latest.raw.writableFinished && latest.request.raw.complete
-      if (idle) socket.destroySoon()
-    }
-    app.server.closeIdleConnections()
-  }
+  app.server.on('connection', track)
 
   function cutAll (): void {
-    if (sockets.size === 0) return
-    incomplete = new ShutdownIncompleteError(sockets.size)
-    app.log.error({ open: sockets.size, graceMs }, 'shutdown_incomplete')
+    const open = [...sockets].filter(owesAnswer).length
+    if (open > 0) {
+      incomplete = new ShutdownIncompleteError(open)
+      app.log.error({ open, graceMs }, 'shutdown_incomplete')
+    }
     for (const socket of sockets) socket.destroy()
   }
 
   app.decorate('lifecycle', { get phase () { return phase } })
 
   app.addHook('onRequest', (request, reply, done) => {
-    if (phase !== 'draining') return done()
-    request.exchange?.fail('draining')
-    const { status, headers, body } = problem('draining', request.id, undefined, 1)
-    linger(request.raw, reply.raw)
-    reply.code(status).headers(headers).header('connection', 'close').send(body)
+    const socket: TrackedSocket = request.raw.socket
+    // Fastify opens a second server where it listens on "localhost", and would wait for nobody there. (An injected request has no socket.)
+    if (socket[kLatest] === undefined && !sockets.has(socket) && socket instanceof Socket) track(socket)
+    socket[kLatest] = reply.raw
+    // Who asks whether the process lives and is ready is told so to the end.
+    if (phase !== 'draining' || request.routeOptions.config.shedExempt === true) return done()
+    refuse(reply.header('connection', 'close'), 'draining', 1)
   })
 
   app.addHook('onListen', async () => {
     app.log.info({ node: process.version }, 'proxy_started')
   })
 
+  // The whole way down is here, before Fastify closes anything: what an exchange needs is there until the last one has ended.
   app.addHook('preClose', async () => {
     phase = 'stopping'
     app.log.info({ delayMs, graceMs, connections: sockets.size }, 'shutdown_started')
     if (delayMs > 0) await sleep(delayMs)
     phase = 'draining'
-    closeIdle()
-    sweep = setInterval(closeIdle, sweepMs)
-    grace = setTimeout(cutAll, graceMs)
+    // Fastify does not mind that its server is closed when its turn comes.
+    if (app.server.listening) app.server.close()
+    const grace = setTimeout(cutAll, graceMs)
+    while (sockets.size > 0) {
+      for (const socket of sockets) if (isIdle(socket)) socket.destroySoon()
+      await sleep(sweepMs)
+    }
+    clearTimeout(grace)
   })
 
   app.addHook('onClose', async () => {
-    clearInterval(sweep)
-    clearTimeout(grace)
     if (incomplete !== null) throw incomplete
   })
 }

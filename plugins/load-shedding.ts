@@ -4,16 +4,16 @@
  */
 import underPressure from '@fastify/under-pressure'
 import type { ServerResponse } from 'node:http'
-import type { FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify'
+import type { FastifyPluginAsync, FastifyReply } from 'fastify'
 import fp from 'fastify-plugin'
 import { Value } from 'typebox/value'
 import { SheddingOptions as SheddingSchema, type SheddingOptions } from '../config/schema.ts'
-import { problem, retryAfter } from '../lib/http/problem.ts'
+import { retryAfter } from '../lib/http/problem.ts'
 import { systemRandom, type Random } from '../lib/random.ts'
 import { Gate } from '../lib/shed/gate.ts'
-import { bodyPending, linger } from './connection.ts'
 import type {} from './edge.ts'
 import { guardMemoryUsage } from './load-shedding/memory-usage.ts'
+import { refuse } from './refusal.ts'
 
 export interface LoadSheddingOptions extends Partial<Omit<SheddingOptions, 'pressure'>> {
   pressure?: Partial<SheddingOptions['pressure']>
@@ -91,24 +91,16 @@ const loadShedding: FastifyPluginAsync<LoadSheddingOptions> = async (app, { rand
     pressureHandler: () => undefined
   } as never)
 
-  function refuse (request: FastifyRequest, reply: FastifyReply, reason: 'shed_capacity' | 'shed_pressure'): void {
+  function shedRequest (reply: FastifyReply, reason: 'shed_capacity' | 'shed_pressure'): void {
     shed[reason]++
-    request.exchange?.fail(reason)
-    const seconds = retryAfter(options.retryAfterSeconds * 1000, random)
-    const { status, headers, body } = problem(reason, request.id, undefined, seconds)
-    // What it may still be sending is not read.
-    if (bodyPending(request.raw)) {
-      headers['connection'] = 'close'
-      linger(request.raw, reply.raw)
-    }
-    reply.code(status).headers(headers).send(body)
+    refuse(reply, reason, retryAfter(options.retryAfterSeconds * 1000, random))
   }
 
   /**
    * A busy loop alone is no reason to refuse everybody: while nothing piles up it is only well used. It narrows the gate; a late
    * loop and full memory close it.
    */
-  const narrowed = Math.floor(options.maxInFlight / 8)
+  const narrowed = Math.max(1, Math.floor(options.maxInFlight / 8))
   function pressed (): boolean {
     if (!app.isUnderPressure()) return false
     const { eventLoopDelay, heapUsed, rssBytes } = app.memoryUsage()
@@ -118,8 +110,8 @@ const loadShedding: FastifyPluginAsync<LoadSheddingOptions> = async (app, { rand
 
   app.addHook('onRequest', (request, reply, done) => {
     if (request.routeOptions.config.shedExempt === true) return done()
-    if (pressed()) return refuse(request, reply, 'shed_pressure')
-    if (!gate.tryAcquire()) return refuse(request, reply, 'shed_capacity')
+    if (pressed()) return shedRequest(reply, 'shed_pressure')
+    if (!gate.tryAcquire()) return shedRequest(reply, 'shed_capacity')
     const response = reply.raw as TaggedResponse
     response[kGate] = gate
     response.on('close', releasePlace)

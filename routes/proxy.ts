@@ -1,4 +1,4 @@
-import { METHODS } from 'node:http'
+import { METHODS, type IncomingMessage } from 'node:http'
 import type { FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify'
 import type { RouteOptions } from '../config/schema.ts'
 import { parseTarget } from '../lib/http/target.ts'
@@ -38,17 +38,37 @@ const proxy: FastifyPluginAsync<ProxyOptions> = async (app, { routes }) => {
     return reply.refuse('internal_error')
   })
 
-  app.all('*', { preParsing: acceptAnyType }, (request, reply) => {
+  app.all('*', { preParsing: acceptAnyType }, handle)
+
+  // Returns nothing: for a reply that is returned Fastify would wait as for a promise.
+  function handle (request: FastifyRequest, reply: FastifyReply): void {
     const { raw } = request
     const method = raw.method as string
-    const target = parseTarget(raw.url as string, method)
-    if (target === null) return reply.refuse('bad_request')
-    if (method === 'TRACE') return reply.header('allow', allowed).refuse('method_not_allowed')
-    if (method === 'OPTIONS' && raw.headers['max-forwards'] === '0') return reply.code(204).header('allow', allowed).send()
-    const match = table.match(method, target.authority ?? raw.headers.host ?? '', target.path)
-    if (match === null) return reply.refuse('no_route')
-    return reply.forward(match.route)
-  })
+    const target = isUnderstood(raw) ? parseTarget(raw.url as string, method) : null
+    if (target === null) {
+      reply.refuse('bad_request')
+    } else if (method === 'TRACE') {
+      reply.header('allow', allowed).refuse('method_not_allowed')
+    } else if (method === 'OPTIONS' && raw.headers['max-forwards'] === '0') {
+      reply.code(204).header('allow', allowed).send()
+    } else {
+      const match = table.match(method, target.authority ?? raw.headers.host ?? '', target.path)
+      if (match === null) reply.refuse(hasTwoHosts(raw) ? 'bad_request' : 'no_route')
+      else reply.forward(match.route)
+    }
+  }
+}
+
+/** HTTP/1.0 and 1.1, the latter with a Host, and HTTP/2 where the app speaks it: Node lets other versions through. */
+function isUnderstood (raw: IncomingMessage): boolean {
+  const { httpVersionMajor: major, httpVersionMinor: minor } = raw
+  if (major !== 1) return major === 2 && 'stream' in raw
+  return minor === 0 || (minor === 1 && raw.headers.host !== undefined)
+}
+
+/** With two of them nobody knows which host has no route. Where a route was found, the forwarder refuses them. */
+function hasTwoHosts ({ rawHeaders }: IncomingMessage): boolean {
+  return rawHeaders.filter((name, i) => i % 2 === 0 && name.toLowerCase() === 'host').length > 1
 }
 
 const allowed = METHODS.filter((method) => method !== 'TRACE' && method !== 'CONNECT').join(', ')

@@ -11,4 +11,4 @@ export async function build (trustedProxies: string[] = []): Promise<FastifyInst
 }
 // #endregion
 
-if (process.argv[1] === import.meta.filename) await (await build(['127.0.0.1'])).listen({ port: 8080 })
+if (process.argv[1] === import.meta.filename) console.log(await (await build(['127.0.0.1'])).listen({ host: '127.0.0.1', port: Number(process.env['PORT'] ?? 8080) }))

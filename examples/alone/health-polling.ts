@@ -19,4 +19,4 @@ export async function build (upstreams = ['http://127.0.0.1:9001', 'http://127.0
 }
 // #endregion
 
-if (process.argv[1] === import.meta.filename) await (await build()).listen({ port: 8080 })
+if (process.argv[1] === import.meta.filename) console.log(await (await build()).listen({ host: '127.0.0.1', port: Number(process.env['PORT'] ?? 8080) }))

@@ -106,8 +106,9 @@ export class RequestHeadReader {
   }
 
   /**
-   * Returns null for a head that must be refused with 400: two Host lines, a Host that is none, and for OPTIONS a bad or second
-   * Max-Forwards. For OPTIONS that field is counted down by one (RFC 9110 section 7.6.2), for other methods it is a field like any.
+   * Returns null for a head that must be refused with 400: two Host lines, a Host that is none, a transfer coding that we cannot
+   * pass on, and for OPTIONS a bad or second Max-Forwards. For OPTIONS that field is counted down by one (RFC 9110 section 7.6.2),
+   * for other methods it is a field like any.
    */
   read (rawHeaders: readonly string[], method: string): RequestHead | null {
     const fields: string[] = []
@@ -134,6 +135,8 @@ export class RequestHeadReader {
           if (length === 0) length = Number(value)
           break
         case transferEncoding:
+          // Any other coding would be lost: the field is the connection's, and ours to the upstream says only "chunked".
+          if (length === -1 || value.toLowerCase() !== 'chunked') return null
           length = -1
           break
         case connection:

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { METHODS } from 'node:http'
+import { METHODS, STATUS_CODES } from 'node:http'
 import type { Socket } from 'node:net'
 import Fastify, { LogController, type FastifyBaseLogger, type FastifyError, type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
 import { malformedReason } from '../../lib/classify.ts'
@@ -19,6 +19,7 @@ export function createAdmin (log: FastifyBaseLogger): FastifyInstance {
     requestTimeout: 10000,
     keepAliveTimeout: 5000,
     bodyLimit: 65536,
+    return503OnClosing: false,
     // A socket's path has up to 107 bytes, three characters each when encoded.
     routerOptions: { maxParamLength: 1024 },
     http: { headersTimeout: 5000, maxHeaderSize: 16384, connectionsCheckingInterval: 500 },
@@ -41,7 +42,7 @@ function quieter (log: FastifyBaseLogger): FastifyBaseLogger {
 }
 
 function refuse (request: FastifyRequest, reply: FastifyReply, status: number, detail: string): void {
-  const { headers, body } = statusProblem(status, request.id, detail)
+  const { headers, body } = statusProblem(status, STATUS_CODES[status] ?? 'Error', request.id, detail)
   reply.code(status).headers(headers).send(body)
 }
 

@@ -74,7 +74,17 @@ export class Attempt implements Handler {
   /** A connection is free: go. Called once, by the upstream. */
   start (): void {
     this.#entered = true
-    this.#dispatch(this.upstream.dispatcher)
+    // undici's pool may make the request later, when nobody puts its target right any more.
+    if (this.#outgoing.path === '*') this.#dispatchFresh()
+    else this.#dispatch(this.upstream.dispatcher)
+  }
+
+  /** On a connection of its own, for this one request. */
+  #dispatchFresh (): void {
+    const fresh = this.upstream.freshDispatcher()
+    this.#dispatch(fresh)
+    // It closes when the request is done.
+    void fresh.close()
   }
 
   #dispatch (dispatcher: Dispatcher): void {
@@ -151,7 +161,10 @@ export class Attempt implements Handler {
 
   onComplete (): void {
     this.#leave()
-    if (this.stage === 'body') this.#end()
+    if (this.stage !== 'body') return
+    // undici takes a body without a length for whole when its connection ends, by a reset too.
+    if (this.upstream.connectionBroken) this.#fail('body_truncated', new Error('the connection was reset'))
+    else this.#end()
   }
 
   onError (error: Error): void {
@@ -165,7 +178,9 @@ export class Attempt implements Handler {
   }
 
   #fail (reason: Reason, error: Error): void {
-    const outcome = failureOf(reason).blames ? 'failure' : 'ignored'
+    // A time limit that ran out while our own loop stood still says nothing of the upstream.
+    const blamed = failureOf(reason).blames && (error as { stalled?: boolean }).stalled !== true
+    const outcome = blamed ? 'failure' : 'ignored'
     this.#end(reason, outcome, error)
     this.#abort?.()
   }
@@ -207,10 +222,7 @@ export class Attempt implements Handler {
   #goAgain (): void {
     this.#again = true
     this.#abort = null
-    const fresh = this.upstream.freshDispatcher()
-    this.#dispatch(fresh)
-    // It closes when this one request is done.
-    void fresh.close()
+    this.#dispatchFresh()
   }
 }
 

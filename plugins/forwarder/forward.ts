@@ -79,7 +79,6 @@ export class Forward implements AttemptOwner, BodySource {
     this.#requestBody = requestBody
     this.#step = Math.min(limits.headersMs || Infinity, limits.bodyIdleMs || Infinity, limits.totalMs || Infinity)
     const response = reply.raw as TaggedResponse
-    if (response[kForward] !== undefined) throw new Error('reply.forward() was called twice for one request')
     response[kForward] = this
     response.on('close', onClose)
   }
@@ -127,7 +126,6 @@ export class Forward implements AttemptOwner, BodySource {
     this.#complete = true
     this.#attempt?.settle(this.#status >= 500 ? 'failure' : 'success')
     if (this.#stream === null) return
-    this.#stopTimer()
     this.#over = true
     this.#stream.push(null)
   }
@@ -155,7 +153,6 @@ export class Forward implements AttemptOwner, BodySource {
     const callback = this.#callback
     this.#callback = null
     if (this.#complete) {
-      this.#stopTimer()
       this.#over = true
       this.#exchange.bytes = this.#chunkBytes
       return this.#hand(callback, { statusCode: this.#status, headers, body: this.#whole(headers) })
@@ -204,9 +201,9 @@ export class Forward implements AttemptOwner, BodySource {
 
   /** The response closed: the client is gone, or somebody else has answered it. */
   left (): void {
+    this.#stopTimer()
     if (this.#over) return
     this.#over = true
-    this.#stopTimer()
     if (!this.#reply.raw.writableFinished) this.#exchange.fail('client_cancelled')
     this.#attempt?.cancel('cancelled')
   }
@@ -232,11 +229,9 @@ export class Forward implements AttemptOwner, BodySource {
   }
 
   #judge (stalled: boolean): void {
-    if (this.#over || this.#handUpPending) {
-      if (!this.#over) this.#arm(performance.now(), this.#step)
-      return
-    }
+    if (this.#over) return this.#watchTail()
     const now = performance.now()
+    if (this.#handUpPending) return this.#arm(now, this.#step)
     const totalLeft = this.#totalLeft(now)
     if (totalLeft < earlyMs) return this.#expire('deadline_exceeded', stalled)
     const phaseLeft = this.#phaseLeft(now)
@@ -263,15 +258,32 @@ export class Forward implements AttemptOwner, BodySource {
   #phaseReason (): Reason {
     const stage = this.#attempt?.stage
     if (stage === 'headers') return 'headers_timeout'
-    if (stage === 'send' && this.#requestBody?.waitingForClient === true) return 'request_timeout'
     return 'body_idle_timeout'
+  }
+
+  #waitsForClient (stage: Stage): boolean {
+    return stage === 'send' && this.#requestBody?.waitingForClient === true
+  }
+
+  /**
+   * The answer is whole on our side, and the client is slow to take the last of it, or does not take it at all: from now on the
+   * connection's own idle timer watches, which sees the progress of a single write, too.
+   */
+  #watchTail (): void {
+    const { raw } = this.#reply
+    const { bodyIdleMs } = this.#limits
+    if (bodyIdleMs === 0 || raw.writableFinished || raw.destroyed) return
+    raw.setTimeout(bodyIdleMs, () => {
+      this.#exchange.fail('body_idle_timeout')
+      abortConnection(raw)
+    })
   }
 
   #expire (reason: Reason, stalled: boolean): void {
     const attempt = this.#attempt as Attempt
     const { stage } = attempt
-    // Waiting for a connection until the time was spent: our capacity, not the upstream's slowness.
-    const said: Reason = stage === 'waiting' ? 'upstream_capacity' : reason
+    // Waiting for a connection until the time was spent: our capacity; for the client's body: its slowness. Not the upstream's.
+    const said: Reason = stage === 'waiting' ? 'upstream_capacity' : this.#waitsForClient(stage) ? 'request_timeout' : reason
     const outcome = this.#blame(stage, stalled)
     attempt.cancel(outcome)
     this.#host.attemptEnded(this.#exchange, attempt, said, outcome, `time limit reached while the attempt was at: ${stage}`)
@@ -281,7 +293,7 @@ export class Forward implements AttemptOwner, BodySource {
   #blame (stage: Stage, stalled: boolean): Outcome {
     if (stage === 'waiting') return 'ignored'
     if (this.#stream?.blocked === true) return 'cancelled'
-    if (stage === 'send' && this.#requestBody?.waitingForClient === true) return 'cancelled'
+    if (this.#waitsForClient(stage)) return 'cancelled'
     return stalled ? 'ignored' : 'failure'
   }
 
@@ -304,8 +316,10 @@ export class Forward implements AttemptOwner, BodySource {
 
 const nameOf = util.headerNameToString
 
+const eventStreamType = /^text\/event-stream[ \t]*(?:;|$)/i
+
 function isEventStream (type: ResponseFields[string] | undefined): boolean {
-  return typeof type === 'string' && type.startsWith('text/event-stream')
+  return typeof type === 'string' && eventStreamType.test(type)
 }
 
 function handUp (forward: Forward): void { forward.handUp() }

@@ -33,6 +33,8 @@ export class RequestBody extends Readable {
     this.#source = source
     this.#limit = limit
     this.lastActivity = now
+    // undici listens only while it is about to send; an error after that must not end the process.
+    this.on('error', ignore)
   }
 
   override _read (): void {
@@ -75,3 +77,5 @@ export class RequestBody extends Readable {
     }
   }
 }
+
+function ignore (): void {}

@@ -12,24 +12,19 @@ export interface BodySource {
 /** An upstream's body on its way to the client, when it did not arrive whole with its head. */
 export class ResponseBody extends Readable {
   readonly #source: BodySource
-  readonly #response: ServerResponse
-  #started = false
   /** True while the client takes no more. */
   blocked = false
 
   constructor (source: BodySource, response: ServerResponse) {
     super({ highWaterMark: 65536 })
     this.#source = source
-    this.#response = response
+    // The first byte of a stream may be long in coming: its head must not wait for it. It is complete when the response is given
+    // its body, be that this stream or what a hook made of it.
+    response.once('pipe', sendHead)
   }
 
   override _read (): void {
     this.blocked = false
-    if (!this.#started) {
-      this.#started = true
-      // The first byte of a stream may be long in coming: its head must not wait for it.
-      if (!this.#response.headersSent) this.#response.flushHeaders()
-    }
     this.#source.resumeBody()
   }
 
@@ -44,4 +39,8 @@ export class ResponseBody extends Readable {
     this.#source.bodyClosed()
     callback(error)
   }
+}
+
+function sendHead (this: ServerResponse): void {
+  if (!this.headersSent) this.flushHeaders()
 }

@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs'
 import type { Socket } from 'node:net'
+import { TLSSocket } from 'node:tls'
 import { buildConnector } from 'undici'
 import type { PoolOptions } from '../../config/schema.ts'
 import type { UpstreamUrl } from '../../lib/upstream-url.ts'
@@ -8,9 +9,12 @@ import { exactTimer } from '../exact-timer.ts'
 /** The connection could not be made within its time limit. */
 export class ConnectTimeoutError extends Error {
   readonly code = 'UND_ERR_CONNECT_TIMEOUT'
-  constructor (limitMs: number) {
+  /** Our own loop stood still meanwhile. */
+  readonly stalled: boolean
+  constructor (limitMs: number, stalled: boolean) {
     super(`no connection within ${limitMs} ms`)
     this.name = 'ConnectTimeoutError'
+    this.stalled = stalled
   }
 }
 
@@ -40,6 +44,8 @@ export function connectSettings (url: UpstreamUrl, tls: PoolOptions['tls']): Con
 /** Makes connections, and knows those that are not made yet: undici forgets them when its client is destroyed. */
 export interface Connector {
   readonly connect: buildConnector.connector
+  /** True while undici is told of the end of a connection that was in fact reset: a body that ends with it is cut. */
+  readonly broken: boolean
   /** Gives up the connections that are still being made. */
   close (): void
 }
@@ -52,20 +58,50 @@ export interface Connector {
 export function exactConnector (settings: ConnectSettings, limitMs: number, connected: () => void): Connector {
   const connect = buildConnector({ ...settings, timeout: 0 })
   const connecting = new Set<Socket>()
+  let broken = false
+  function begin (this: Socket): void { broken = wasReset(this) }
+  function finish (): void { broken = false }
   return {
+    get broken () { return broken },
     connect (options, callback) {
       let stop: (() => void) | null = null
       const socket = connect(options, (...result) => {
         stop?.()
         connecting.delete(socket)
-        if (result[0] === null) connected()
-        callback(...result)
+        if (result[0] === null) {
+          connected()
+          // undici's own listeners are added in the callback: ours run before and after them.
+          socket.on('error', recast).prependListener('end', begin)
+          callback(...result)
+          socket.on('end', finish)
+        } else {
+          callback(...result)
+        }
       }) as unknown as Socket
       connecting.add(socket)
-      if (limitMs > 0) stop = exactTimer(limitMs, () => { socket.destroy(new ConnectTimeoutError(limitMs)) })
+      if (limitMs > 0) stop = exactTimer(limitMs, (stalled) => { socket.destroy(new ConnectTimeoutError(limitMs, stalled)) })
     },
     close () {
       for (const socket of connecting) socket.destroy()
     }
   }
+}
+
+/**
+ * undici takes a reset for the orderly end of a body that ends with its connection, and its parser throws, with nobody to catch
+ * it, when it was paused then; on an idle connection it blames the next request. Any other error of the connection it takes for
+ * one. The message still tells of the reset.
+ */
+function recast (error: NodeJS.ErrnoException): void {
+  if (error.code === 'ECONNRESET') error.code = 'UND_ERR_SOCKET'
+}
+
+/**
+ * Tells a reset from an orderly end where they look alike: libuv reports a reset that arrives with the last data as an end, but
+ * the connection takes no more bytes then. An empty write sends nothing, and fails at once.
+ */
+function wasReset (socket: Socket): boolean {
+  if (socket instanceof TLSSocket || !socket.writable || socket.writableLength > 0) return false
+  socket.write('')
+  return socket.errored !== null && socket.errored !== undefined
 }

@@ -80,6 +80,9 @@ export class Upstream {
       (this.#busy < this.#maxConnections || this.#waiting.size < this.#maxConnections)
   }
 
+  /** True while undici is told of the end of a connection that was in fact reset: a body that ends with it is not whole. */
+  get connectionBroken (): boolean { return this.#connector.broken }
+
   get waiting (): number { return this.#waiting.size }
   get busyConnections (): number { return this.#busy }
 

@@ -37,6 +37,7 @@ export class EventStreams {
 
   /** Answers with what is kept after `since` and then with every event as it comes. */
   open (response: ServerResponse, headers: Record<string, string>, since: number): void {
+    if (response.destroyed) return
     response.on('error', () => {})
     response.on('close', () => { this.#remove(response) })
     response.writeHead(200, headers)

@@ -9,7 +9,6 @@ import { refuse } from './replies.ts'
  */
 export function originGuard (loopbackOnly: boolean): onRequestHookHandler {
   return (request, reply, done) => {
-    reply.header('cache-control', 'no-store')
     const { headers, socket } = request.raw
     const { host, origin } = headers
     // A connection that is gone has no address: it is nobody's, and nothing is done for it.
@@ -33,14 +32,14 @@ function isOwnOrigin (origin: string, host: string | undefined): boolean {
   return URL.canParse(origin) && URL.canParse(own) && new URL(origin).host === new URL(own).host
 }
 
-const digest = (text: string): Buffer => createHash('sha256').update(text).digest()
+const digest = (bytes: Buffer): Buffer => createHash('sha256').update(bytes).digest()
 
 /** Wants `Authorization: Bearer <token>`. The digests are compared, so that the time tells nothing, the token's length included. */
 export function tokenGuard (token: string): onRequestHookHandler {
-  const wanted = digest(token)
+  const wanted = digest(Buffer.from(token))
   return (request, reply, done) => {
-    const given = /^Bearer +([^ ]+) *$/i.exec(request.raw.headers.authorization ?? '')?.[1]
-    if (given !== undefined && timingSafeEqual(digest(given), wanted)) return done()
+    const given = /^Bearer +([^ ].*)$/i.exec(request.raw.headers.authorization ?? '')?.[1]
+    if (given !== undefined && timingSafeEqual(digest(Buffer.from(given, 'latin1')), wanted)) return done()
     reply.header('www-authenticate', 'Bearer')
     refuse(request, reply, 401, given === undefined ? 'Authorization: Bearer and the admin token are wanted' : 'the token is not the admin token')
   }

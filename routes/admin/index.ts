@@ -58,9 +58,10 @@ const adminRoutes: FastifyPluginAsync<AdminRoutesOptions> = async (app, options)
 /** Admin calls are not shed and leave no access lines. Gives the methods of each path of ours. */
 function markRoutes (app: FastifyInstance): Map<string, Set<string>> {
   const methods = new Map<string, Set<string>>()
+  const quieter = ['error', 'fatal', 'silent'].includes(app.log.level)
   app.addHook('onRoute', (route) => {
     route.config = { ...route.config, shedExempt: true, accessLog: false }
-    route.logLevel = 'warn'
+    if (!quieter) route.logLevel = 'warn'
     const known = methods.get(route.routePath) ?? new Set()
     for (const method of [route.method].flat()) known.add(method)
     methods.set(route.routePath, known)

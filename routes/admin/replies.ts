@@ -1,10 +1,11 @@
+import { STATUS_CODES } from 'node:http'
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { Ajv, type ErrorObject } from 'ajv'
 import { statusProblem } from '../../lib/http/status-problem.ts'
 
 /** Answers with a problem document. */
 export function refuse (request: FastifyRequest, reply: FastifyReply, status: number, detail: string): void {
-  const { headers, body } = statusProblem(status, request.id, detail)
+  const { headers, body } = statusProblem(status, STATUS_CODES[status] ?? 'Error', request.id, detail)
   reply.code(status).headers(headers).send(body)
 }
 
@@ -50,10 +51,12 @@ export function setReplies (app: FastifyInstance): void {
 
   app.setErrorHandler((error: FastifyError, request, reply) => {
     const status = error.statusCode ?? 500
-    if (status >= 400 && status < 500) return refuse(request, reply, status, error.message)
+    if (error instanceof AdminError || (status >= 400 && status < 500)) return refuse(request, reply, status, error.message)
     request.log.error({ err: error }, 'admin_failed')
     refuse(request, reply, 500, 'the admin route failed; the log says why')
   })
+
+  app.addHook('onRequest', async (_request, reply) => { reply.header('cache-control', 'no-store') })
 
   // Whatever the app around does: no other origin may read these answers.
   app.addHook('onSend', async (_request, reply) => {

@@ -32,7 +32,7 @@ export const ForceBody = object({
   ttlMs: Type.Optional(Type.Integer({ minimum: 1, maximum: 2147483647, description: 'For how long, in ms; needed for open and closed.' })),
   reason: Type.Optional(reason)
 }, {
-  if: { type: 'object', properties: { state: { enum: ['open', 'closed'] } } },
+  if: { type: 'object', required: ['state'], properties: { state: { enum: ['open', 'closed'] } } },
   // The keyword `required` of JSON Schema, and not a promise.
   // oxlint-disable-next-line unicorn/no-thenable
   then: { type: 'object', required: ['ttlMs'] }
@@ -139,7 +139,7 @@ export const MatchView = object({
 
 export const ConfigView = Type.Object({}, { additionalProperties: true, description: 'The configuration in force; secrets redacted.' })
 
-export const Event = Type.Object({ seq: Type.Integer({ minimum: 1 }), at: time('When it happened.'), type: Type.String() }, { additionalProperties: true })
+export const EventView = Type.Object({ seq: Type.Integer({ minimum: 1 }), at: time('When it happened.'), type: Type.String() }, { additionalProperties: true })
 
 const since = count('Number of the last event that is known; what came after it is wanted.')
 
@@ -149,7 +149,7 @@ export const EventsQuery = object({
 })
 
 export const EventList = object({
-  events: Type.Array(Event),
+  events: Type.Array(EventView),
   firstSeq: Type.Integer({ description: 'Number of the oldest event that is kept; earlier ones are lost.' }),
   lastSeq: count('Number of the newest event.')
 })

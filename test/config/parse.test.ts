@@ -64,7 +64,7 @@ test('what has the wrong type, bound or name is refused with its path, what was 
     [withShop({ upstreams: null }), 'pools.shop.upstreams: must be a list of at least 1, each a mapping, got nothing'],
     [withShop({ upstreams: [{}] }), 'pools.shop.upstreams[0].url: is required: text that is not empty'],
     [withShop({ upstreams: ['http://a'] }), 'pools.shop.upstreams[0]: must be a mapping, got "http://a"'],
-    [withShop({ upstreams: [{ url: 'http://a', weight: 1001 }] }), 'pools.shop.upstreams[0].weight: must be a whole number from 0 to 1000, got 1001'],
+    [withShop({ upstreams: [{ url: 'http://a', weight: 1001 }] }), 'pools.shop.upstreams[0].weight: must be a whole number from 0 to 1, got 1001'],
     [{ pools: { 'a b': withShop().pools.shop } }, 'pools["a b"]: must have a name of 1 to 63 letters, digits, ".", "_" and "-" that starts with a letter or digit'],
     [withShop({ breaker: { openMs: 0 } }), 'pools.shop.breaker.openMs: must be a whole number from 1 to 2147483647, got 0'],
     [withShop({ breaker: { openMs: 1.5 } }), 'pools.shop.breaker.openMs: must be a whole number from 1 to 2147483647, got 1.5'],

@@ -10,7 +10,7 @@ const special: Record<string, fc.Arbitrary<unknown> | null> = {
   'server.stripRequestHeaders': fc.subarray(['x-user-id', 'X_Internal']),
   'admin.host': fc.constantFrom('127.0.0.1', '::1', 'localhost'),
   'admin.token': fc.stringMatching(/^[!-~]{0,20}$/),
-  'pools.*.upstreams': fc.uniqueArray(fc.nat(999), { minLength: 1, maxLength: 4 }).map(ids => ids.map(id => ({ url: `http://10.0.0.1:${9000 + id}`, weight: id + 1 }))),
+  'pools.*.upstreams': fc.uniqueArray(fc.nat(999), { minLength: 1, maxLength: 4 }).map(ids => ids.map((id, index) => ({ url: `http://10.0.0.1:${9000 + id}`, weight: index === 0 ? 1 : id % 2 }))),
   'pools.*.health.path': fc.constantFrom('/', '/healthz', '/health?deep=1'),
   'pools.*.health.statuses': fc.tuple(fc.integer({ min: 100, max: 300 }), fc.integer({ min: 300, max: 599 })).map(range => [...range]),
   'pools.*.breaker.openMs': fc.integer({ min: 1, max: 120000 }),

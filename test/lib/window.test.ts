@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import fc from 'fast-check'
+import * as fc from 'fast-check'
 import { RollingWindow } from '../../lib/window.ts'
 
 /** `[total, failures]` at a time. */

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import fc from 'fast-check'
+import * as fc from 'fast-check'
 import { Rig } from './support.ts'
 
 describe('a closed circuit: failures in a row', () => {
@@ -41,10 +41,10 @@ describe('a closed circuit: failures in a row', () => {
   })
 })
 
-describe('a closed circuit: the ratio of failures', () => {
-  const ratioOnly = (failureRatio: number, minimumRequests: number, seconds = 60) =>
-    new Rig({ consecutiveFailures: 0, window: { failureRatio, minimumRequests, seconds } })
+const ratioOnly = (failureRatio: number, minimumRequests: number, seconds = 60) =>
+  new Rig({ consecutiveFailures: 0, window: { failureRatio, minimumRequests, seconds } })
 
+describe('a closed circuit: the ratio of failures', () => {
   const table: Array<[total: number, minimum: number, failures: number, ratio: number, opens: boolean]> = [
     [10, 10, 0, 0.1, false],
     [10, 10, 1, 0.1, true],

@@ -202,19 +202,19 @@ describe('a half-open circuit: probes without a result', () => {
   })
 })
 
-describe('a half-open circuit: the size of an automatic batch', () => {
-  /** Opens after so many requests at the same time. */
-  const batchAfter = (...peaks: number[]) => {
-    const rig = new Rig({ consecutiveFailures: 1, window: { failureRatio: 0 } })
-    for (const [minute, peak] of peaks.entries()) {
-      if (minute > 0) rig.wait(60000)
-      const permits = Array.from({ length: peak }, () => rig.admit())
-      for (const permit of permits) rig.settle(permit, 'success')
-    }
-    rig.trip().wait(15000)
-    return rig.snapshot.probes.batch
+/** Opens after so many requests at the same time. */
+const batchAfter = (...peaks: number[]) => {
+  const rig = new Rig({ consecutiveFailures: 1, window: { failureRatio: 0 } })
+  for (const [minute, peak] of peaks.entries()) {
+    if (minute > 0) rig.wait(60000)
+    const permits = Array.from({ length: peak }, () => rig.admit())
+    for (const permit of permits) rig.settle(permit, 'success')
   }
+  rig.trip().wait(15000)
+  return rig.snapshot.probes.batch
+}
 
+describe('a half-open circuit: the size of an automatic batch', () => {
   for (const [peak, batch] of [[0, 1], [1, 1], [10, 1], [11, 2], [30, 3], [100, 10], [311, 32], [320, 32], [5000, 32]] as const) {
     it(`is ${batch} after a peak of ${peak}`, () => assert.equal(batchAfter(peak), batch))
   }

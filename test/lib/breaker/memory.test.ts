@@ -26,6 +26,8 @@ function traffic (breaker: Breaker, from: number, count: number): void {
   }
 }
 
+const make = () => new Breaker(options, Math.random, 0.5, onTransition)
+
 describe('memory', () => {
   it('admitting and settling allocates nothing once it is compiled', () => {
     const breaker = new Breaker(options, Math.random, 1)
@@ -45,7 +47,6 @@ describe('memory', () => {
   it('ten thousand breakers take at most 1.5 kB each', () => {
     const breakers: Breaker[] = []
     // the first ones pay for the code, and V8 learns their size from them
-    const make = () => new Breaker(options, Math.random, 0.5, onTransition)
     for (let i = 0; i < 100; i++) traffic(make(), 1, 10)
     const before = inUse()
     for (let i = 0; i < 10000; i++) breakers.push(make())

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import fc from 'fast-check'
+import * as fc from 'fast-check'
 import { Breaker } from '../../../lib/breaker/breaker.ts'
 import type { Outcome, Permit, Transition } from '../../../lib/breaker/types.ts'
 import { Model } from './model.ts'
@@ -23,10 +23,10 @@ const legal: Record<string, string> = {
   probes_failed: 'half-open>open'
 }
 
-const outcome = fc.oneof({ weight: 4, arbitrary: fc.constantFrom<Outcome>('success', 'failure') }, { weight: 1, arbitrary: fc.constantFrom<Outcome>('cancelled', 'ignored') })
+const outcomes = fc.oneof({ weight: 4, arbitrary: fc.constantFrom<Outcome>('success', 'failure') }, { weight: 1, arbitrary: fc.constantFrom<Outcome>('cancelled', 'ignored') })
 const steps: fc.Arbitrary<Step[]> = fc.array(fc.oneof(
   { weight: 8, arbitrary: fc.record({ do: fc.constant('admit' as const), times: fc.integer({ min: 1, max: 6 }) }) },
-  { weight: 16, arbitrary: fc.record({ do: fc.constant('settle' as const), which: fc.nat(50), outcome }) },
+  { weight: 16, arbitrary: fc.record({ do: fc.constant('settle' as const), which: fc.nat(50), outcome: outcomes }) },
   { weight: 6, arbitrary: fc.record({ do: fc.constant('wait' as const), ms: fc.oneof(fc.constantFrom(1, 999, 1000, 4999, 5000, 9999, 10000, 20000), fc.integer({ min: 0, max: 70000 }), fc.double({ min: 0, max: 3000, noNaN: true })) }) },
   { weight: 3, arbitrary: fc.constant({ do: 'sweep' as const }) },
   { weight: 2, arbitrary: fc.constant({ do: 'query' as const }) },

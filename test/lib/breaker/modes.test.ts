@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import fc from 'fast-check'
+import * as fc from 'fast-check'
 import { optionsWith, Rig } from './support.ts'
 
 describe('observe mode', () => {
@@ -81,9 +81,9 @@ describe('mode off', () => {
   })
 })
 
-describe('new options for a running breaker', () => {
-  const configure = (rig: Rig, overrides: Parameters<typeof optionsWith>[0]) => rig.breaker.configure(optionsWith(overrides), rig.now)
+const configure = (rig: Rig, overrides: Parameters<typeof optionsWith>[0]) => rig.breaker.configure(optionsWith(overrides), rig.now)
 
+describe('new options for a running breaker', () => {
   it('apply to the window that is there', () => {
     const rig = new Rig({ consecutiveFailures: 10 }).play('FFFF')
     const permit = rig.admit()

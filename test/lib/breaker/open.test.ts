@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import fc from 'fast-check'
+import * as fc from 'fast-check'
 import { Backoff } from '../../../lib/breaker/backoff.ts'
 import { optionsWith, Rig } from './support.ts'
 
@@ -72,6 +72,16 @@ describe('an open circuit: when it admits again', () => {
   })
 })
 
+/** Opens, closes by a probe, stays closed for so long, opens again: for how long? */
+const secondOpenAfter = (closedMs: number) => {
+  const rig = new Rig({ openMs: 1000, maxOpenMs: 60000, halfOpen: { probes: 1 } }).trip().wait(1000).play('S')
+  rig.wait(closedMs).trip()
+  return rig.transitions.at(-1)?.openForMs
+}
+
+/** The first open time, with this one random number. */
+const openFor = (random: number, openMs: number) => new Rig({ jitter: 0.2, openMs, maxOpenMs: 10000 }, { random: () => random }).trip().transitions[0]?.openForMs
+
 describe('an open circuit: how long it stays open', () => {
   it('doubles with each re-open up to the cap', () => {
     const rig = new Rig({ openMs: 1000, maxOpenMs: 5000, halfOpen: { probes: 1 } }).trip()
@@ -85,13 +95,6 @@ describe('an open circuit: how long it stays open', () => {
     }
     assert.equal(rig.snapshot.openCount, 7)
   })
-
-  /** Opens, closes by a probe, stays closed for so long, opens again: for how long? */
-  const secondOpenAfter = (closedMs: number) => {
-    const rig = new Rig({ openMs: 1000, maxOpenMs: 60000, halfOpen: { probes: 1 } }).trip().wait(1000).play('S')
-    rig.wait(closedMs).trip()
-    return rig.transitions.at(-1)?.openForMs
-  }
 
   it('remembers a first opening until it has been closed for a full open time', () => {
     assert.equal(secondOpenAfter(0), 2000)
@@ -136,10 +139,9 @@ describe('an open circuit: how long it stays open', () => {
   })
 
   it('is only lengthened by jitter, after the cap', () => {
-    const openFor = (random: number, openMs: number) => new Rig({ jitter: 0.2, openMs, maxOpenMs: 10000 }, { random: () => random }).trip().transitions[0]?.openForMs
     assert.equal(openFor(0, 5000), 5000)
     assert.equal(openFor(0.5, 5000), 5500)
-    assert.ok(openFor(0.5, 20000)! === 11000)
+    assert.equal(openFor(0.5, 20000), 11000)
   })
 
   it('stays a sane number for every history', () => {
@@ -157,15 +159,16 @@ describe('an open circuit: how long it stays open', () => {
   })
 })
 
-describe('the usual volume', () => {
-  const rigWith = (minimumShare: number, minimumRequests = 10) =>
-    new Rig({ consecutiveFailures: 0, window: { minimumShare, minimumRequests, failureRatio: 0.5 } })
-  /** So many successes a second for so many seconds. */
-  const traffic = (rig: Rig, perSecond: number, seconds: number) => {
-    for (let i = 0; i < seconds; i++) rig.wait(1000).play('S'.repeat(perSecond))
-    return rig
-  }
+const rigWith = (minimumShare: number, minimumRequests = 10) =>
+  new Rig({ consecutiveFailures: 0, window: { minimumShare, minimumRequests, failureRatio: 0.5 } })
 
+/** So many successes a second for so many seconds. */
+const traffic = (rig: Rig, perSecond: number, seconds: number) => {
+  for (let i = 0; i < seconds; i++) rig.wait(1000).play('S'.repeat(perSecond))
+  return rig
+}
+
+describe('the usual volume', () => {
   it('raises the minimum to its share', () => {
     const rig = traffic(rigWith(0.1), 10, 600)
     // 5410 results in nine minutes and a tick

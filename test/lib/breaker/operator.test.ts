@@ -77,6 +77,19 @@ describe('force', () => {
     assert.equal(rig.breaker.outstanding, 0)
   })
 
+  it('closed that ends over a full half-open batch begins a new one, as wouldAdmit says before anybody noticed', () => {
+    const rig = new Rig({ halfOpen: { probes: 1 } }).trip()
+    rig.breaker.force('closed', 20000, null, rig.now)
+    const early = rig.wait(15000).admit()
+    assert.ok(early < 0)
+    rig.now = 20000
+    assert.deepEqual([rig.breaker.wouldAdmit(rig.now), rig.breaker.retryAfterMs(rig.now)], [true, 0])
+    assert.ok(rig.admit() < 0)
+    rig.settle(early, 'failure')
+    assert.equal(rig.state, 'half-open')
+    assert.deepEqual(rig.snapshot.probes, { batch: 1, granted: 1, inFlight: 1, settled: 0, failed: 0, expired: 0 })
+  })
+
   it('closed protects at once when it ends over an upstream that failed all the while', () => {
     const rig = new Rig()
     rig.breaker.force('closed', 10000, null, rig.now)

@@ -1,0 +1,119 @@
+/** What Node's parser refuses of a client's bytes, judged once for the access log and for the answer. */
+import { randomUUID } from 'node:crypto'
+import type { Socket } from 'node:net'
+import type { FastifyInstance, FastifyReply } from 'fastify'
+import { malformedReason } from '../lib/classify.ts'
+import type { Reason } from '../lib/failure.ts'
+import { problem } from '../lib/http/problem.ts'
+import { latestReplyOn } from './edge.ts'
+import { rawProblem } from './raw-problem.ts'
+
+/** An error of Node's `clientError` event. */
+export interface ParserError extends NodeJS.ErrnoException {
+  /** The method of the request, where it was read. */
+  method?: string
+}
+
+export interface Malformed {
+  readonly reason: Reason
+  readonly method: string | null
+  /** The request whose body the bytes are; null where no request came to be. */
+  readonly reply: FastifyReply | null
+  /** Of our answer, where there is no request to have one. */
+  readonly requestId: string
+  /** Body bytes of our answer. */
+  bytes: number
+}
+
+const judged = new WeakMap<Error, Malformed | null>()
+const refused = new WeakSet<Socket>()
+
+/**
+ * The verdict on a parser error; the same one each time it is asked for the same error. Null where there is nothing to tell:
+ * nothing came at all, the client just left, or the connection was refused before.
+ */
+export function judgeMalformed (error: ParserError, socket: Socket): Malformed | null {
+  let verdict = judged.get(error)
+  if (verdict === undefined) {
+    verdict = refused.has(socket) ? null : verdictOn(error, socket)
+    judged.set(error, verdict)
+    if (verdict !== null) refused.add(socket)
+  }
+  return verdict
+}
+
+function verdictOn (error: ParserError, socket: Socket): Malformed | null {
+  const reason = malformedReason(error)
+  if (reason === null || socket.bytesRead === 0) return null
+  const latest = latestReplyOn(socket)
+  const reply = latest === null || latest.request.raw.complete ? null : latest
+  // A body that ends in the middle: the client left.
+  if (reply !== null && error.code === 'HPE_INVALID_EOF_STATE') return null
+  return { reason, method: error.method ?? null, reply, requestId: randomUUID(), bytes: 0 }
+}
+
+/** Answers malformed bytes, at most once on a connection, and closes it: Fastify's `clientErrorHandler`. */
+export function answerMalformed (this: FastifyInstance, error: ParserError, socket: Socket): void {
+  // What still arrives on a refused connection is nobody's request.
+  if (refused.has(socket)) return
+  const verdict = judgeMalformed(error, socket)
+  if (verdict === null || !socket.writable) {
+    socket.destroy()
+    return
+  }
+  stopParsing(socket)
+  if (verdict.reply === null) answerBare(socket, verdict, this.edge?.requestIdHeader)
+  else answerRequest(socket, verdict.reply, verdict.reason)
+}
+
+/** Node's parser would go on: with the rest of a request that is refused already, or with one error for each further packet. */
+function stopParsing (socket: Socket): void {
+  const parsing = socket.listeners('data')
+  // The first listener of our own makes Node hand the bytes to listeners at all.
+  socket.on('data', ignore)
+  for (const listener of parsing) socket.off('data', listener as () => void)
+  socket.resume()
+}
+
+function ignore (): void {}
+
+/** There is no request to answer to. Where earlier ones on the connection still wait, theirs come first: no answer is taken for another. */
+function answerBare (socket: Socket, verdict: Malformed, requestIdHeader: string | undefined): void {
+  const latest = latestReplyOn(socket)
+  const { reason, requestId } = verdict
+  const end = (): void => {
+    if (socket.writable) socket.end(rawProblem(reason, requestId, requestIdHeader))
+    destroyGently(socket)
+  }
+  verdict.bytes = problem(reason, requestId).body.length
+  if (latest === null || latest.raw.closed) end()
+  else latest.raw.once('close', end)
+}
+
+/** The body of a request is malformed, or too late: it is answered in its place, if it has no answer yet. */
+function answerRequest (socket: Socket, reply: FastifyReply, reason: Reason): void {
+  reply.request.exchange.fail(reason)
+  if (reply.raw.headersSent && !reply.raw.writableEnded) {
+    socket.resetAndDestroy()
+    return
+  }
+  ;(socket as { destroySoon?: () => void }).destroySoon = () => { destroyGently(socket) }
+  if (reply.raw.writableEnded) {
+    destroyGently(socket)
+    return
+  }
+  reply.raw.shouldKeepAlive = false
+  if (reply.sent) return
+  const { status, headers, body } = problem(reason, reply.request.id)
+  reply.code(status).headers(headers).send(body)
+}
+
+/** How long a client may go on sending behind our answer: closing at once would take the answer away. */
+const lingerMs = 500
+
+function destroyGently (socket: Socket): void {
+  socket.end()
+  const timer = setTimeout(() => { socket.destroy() }, lingerMs)
+  timer.unref()
+  socket.once('close', () => { clearTimeout(timer) })
+}

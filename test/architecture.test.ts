@@ -1,0 +1,240 @@
+import { deepEqual, equal, ok } from 'node:assert/strict'
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { dirname, join, posix } from 'node:path'
+import { describe, it } from 'node:test'
+import { shipped } from './config/support.ts'
+
+const root = dirname(shipped('tsconfig.json'))
+const folders = ['bench', 'bin', 'config', 'docs', 'examples', 'lib', 'plugins', 'routes', 'test']
+
+/** The .ts files of the package, as paths below its root with forward slashes. */
+const sources: string[] = [
+  ...readdirSync(root).filter((name) => name.endsWith('.ts')),
+  ...folders.filter((folder) => existsSync(join(root, folder))).flatMap((folder) =>
+    readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' }).map((name) => posix.join(folder, name.replaceAll('\\', '/'))).filter((name) => name.endsWith('.ts')))
+].toSorted()
+
+interface Import {
+  from: string
+  /** A file of ours below the root, or the name of a package. */
+  to: string
+  ours: boolean
+  /** `import type` and `export type`, which leave nothing to run. `import { type A }` does leave the import of the module. */
+  typeOnly: boolean
+  /** The names that are taken as values; `*` for everything, `default` for the default. */
+  names: string[]
+}
+
+const texts = new Map(sources.map((file) => [file, readFileSync(join(root, file), 'utf8')]))
+const statement = /^(?:import|export)\s+(?:(type)\s+)?(?:((?:[\w$]+\s*,?\s*)?(?:\{[^{}]*\}|\*(?:\s+as\s+[\w$]+)?)?)\s*from\s*)?(['"])([^'"\n]+)\3/gm
+const dynamic = /\bimport\(\s*(['"])([^'"\n]+)\1\s*\)/g
+
+function namesOf (clause: string): string[] {
+  if (clause.startsWith('*')) return ['*']
+  const braces = clause.indexOf('{')
+  const named = braces === -1 ? [] : clause.slice(braces + 1, clause.lastIndexOf('}')).split(',').map((each) => each.trim()).filter((each) => each !== '' && !each.startsWith('type '))
+  const before = braces === -1 ? clause.trim() : clause.slice(0, braces).trim()
+  return [...before === '' ? [] : ['default'], ...named.map((each) => each.split(/\s+as\s+/)[0] as string)]
+}
+
+function importsOf (file: string): Import[] {
+  const text = texts.get(file) as string
+  const make = (specifier: string, typeOnly: boolean, names: string[]): Import => {
+    const ours = specifier.startsWith('.')
+    return { from: file, to: ours ? posix.join(posix.dirname(file), specifier) : specifier, ours, typeOnly, names }
+  }
+  return [
+    ...[...text.matchAll(statement)].map(([, type, clause, , specifier]) => make(specifier as string, type !== undefined, namesOf(clause ?? ''))),
+    // `import('x').Y` in a type is told from a call by nothing that a regular expression sees: both count as values.
+    ...[...withoutComments(text).matchAll(dynamic)].map(([, , specifier]) => make(specifier as string, false, ['*']))
+  ]
+}
+
+/** Good enough for sources without comment signs in their strings, but for URLs. */
+function withoutComments (text: string): string {
+  return text.replaceAll(/\/\*[\s\S]*?\*\//g, '').replaceAll(/(^|[^:'"`\\])\/\/.*$/gm, '$1')
+}
+
+const imports = sources.flatMap(importsOf)
+const ours = imports.filter((each) => each.ours)
+const zoneOf = (file: string): string => file.includes('/') ? file.slice(0, file.indexOf('/')) : 'root'
+
+/** Which folder may take what from which. A file of the root is the composition root or the public face. */
+const rules: Record<string, { values: string[], types: string[] }> = {
+  root: { values: ['root', 'routes', 'plugins', 'config', 'lib'], types: [] },
+  routes: { values: ['routes', 'lib'], types: ['plugins', 'config'] },
+  plugins: { values: ['plugins', 'lib'], types: ['config'] },
+  lib: { values: ['lib'], types: ['config'] },
+  config: { values: ['config'], types: [] },
+  bin: { values: ['bin', 'config', 'lib'], types: [] },
+  bench: { values: ['bench', 'lib'], types: ['config'] },
+  docs: { values: ['docs', 'config'], types: [] },
+  examples: { values: ['root', 'plugins', 'routes', 'config', 'lib'], types: [] },
+  test: { values: ['root', ...folders], types: [] }
+}
+
+/** What the rules forbid and there is a reason for: `importer -> imported`. */
+const exceptions: Record<string, string> = {
+  'app.ts -> bin/demo.ts': 'without any upstream configured, the app starts the embedded demo',
+  'config/check-pools.ts -> lib/upstream-url.ts': 'one place takes an upstream\'s URL apart, for the check and for the use',
+  'config/values.ts -> lib/upstream-url.ts': 'a URL is shown without its credentials in one way only',
+  'plugins/upstream-pools.ts -> config/schema.ts': 'completes and checks its own options when registered alone',
+  'plugins/load-shedding.ts -> config/schema.ts': 'completes and checks its own options when registered alone',
+  'plugins/breaker-registry/options.ts -> config/schema.ts': 'completes and checks its own options when registered alone',
+  'routes/admin/schemas.ts -> config/schema.ts': 'the OpenAPI document describes the options by their own schema'
+}
+
+/** Files in plugins/ that are no plugins but helpers, which every plugin may use. */
+const sharedHelpers: Record<string, string> = {
+  'plugins/connection.ts': 'how a response is broken off, and how an early answer lets the client finish',
+  'plugins/exact-timer.ts': 'a timer that knows when the loop itself stalled',
+  'plugins/raw-problem.ts': 'a problem document for a connection without a request',
+  'plugins/refusal.ts': 'how a request is refused',
+  'plugins/malformed.ts': 'what Node\'s parser refused, judged once for the answer and for the log'
+}
+
+/** Functions that a plugin's file exports beside the plugin: they keep state on the connection, not in a module. */
+const sharedFunctions: Record<string, string[]> = {
+  'plugins/edge.ts': ['latestReplyOn', 'requestIdSource']
+}
+
+const keyOf = ({ from, to }: Import): string => `${from} -> ${to}`
+/** The plugin that a file belongs to: `plugins/forwarder/select.ts` and `plugins/forwarder.ts` are the forwarder's. */
+const pluginOf = (file: string): string => file.split('/')[1]!.replace(/\.ts$/, '')
+
+describe('the sources', () => {
+  it('are read, with their imports', () => {
+    ok(sources.length > 80)
+    ok(ours.length > 200)
+    deepEqual(importsOf('lib/breaker/types.ts').map(({ to, typeOnly }) => [to, typeOnly]), [['lib/failure.ts', true]])
+    deepEqual(importsOf('lib/http/problem.ts').map(({ to, names }) => [to, names]), [['lib/failure.ts', ['failureOf']], ['lib/random.ts', ['Random']], ['lib/http/forwarded.ts', ['proxyName']]])
+    // Tests have code in their strings.
+    for (const [file, text] of texts) {
+      if (zoneOf(file) === 'test') continue
+      const count = (pattern: RegExp): number => withoutComments(text).match(pattern)?.length ?? 0
+      equal(importsOf(file).length, count(/^import '|^[^'"`]* from '[^']+'$|\bimport\('[^']+'\)/gm), `${file} has an import that this test does not understand`)
+    }
+  })
+
+  it('import files that are there, by their names', () => {
+    deepEqual(ours.filter(({ to }) => !texts.has(to)).map(keyOf), [])
+  })
+})
+
+describe('the dependency rule', () => {
+  for (const [zone, { values, types }] of Object.entries(rules)) {
+    it(`${zone} takes values from ${values.join(', ')}${types.length === 0 ? '' : `, types also from ${types.join(', ')}`}`, () => {
+      const allowed = ({ to, typeOnly }: Import): boolean => values.includes(zoneOf(to)) || (typeOnly && types.includes(zoneOf(to)))
+      const broken = ours.filter((each) => zoneOf(each.from) === zone && !allowed(each)).map(keyOf)
+      deepEqual(broken.filter((key) => !(key in exceptions)), [])
+    })
+  }
+
+  it('has no exception that nobody needs', () => {
+    const there = new Set(ours.filter(({ typeOnly }) => !typeOnly).map(keyOf))
+    deepEqual(Object.keys(exceptions).filter((key) => !there.has(key)), [])
+    deepEqual(Object.keys(sharedHelpers).filter((helper) => !ours.some(({ from, to }) => to === helper && from !== helper)), [])
+  })
+
+  it('lets no plugin take another plugin\'s values', () => {
+    const broken = ours.filter(({ from, to, typeOnly, names }) =>
+      zoneOf(from) === 'plugins' && zoneOf(to) === 'plugins' && !typeOnly && pluginOf(from) !== pluginOf(to) && !(to in sharedHelpers) &&
+      !(to in sharedFunctions && names.every((name) => sharedFunctions[to]!.includes(name))))
+    deepEqual(broken.map(keyOf), [])
+  })
+
+  it('lets a route take a plugin\'s types only', () => {
+    deepEqual(ours.filter(({ from, to, typeOnly }) => zoneOf(from) === 'routes' && zoneOf(to) === 'plugins' && !typeOnly).map(keyOf), [])
+  })
+
+  it('lets nothing but tests import tests', () => {
+    deepEqual(ours.filter(({ from, to }) => zoneOf(to) === 'test' && zoneOf(from) !== 'test').map(keyOf), [])
+  })
+
+  it('has no cycles', () => {
+    const graph = new Map<string, Import[]>()
+    for (const each of ours) if (!each.typeOnly) graph.set(each.from, [...graph.get(each.from) ?? [], each])
+    const done = new Set<string>()
+    const visit = (file: string, path: string[]): void => {
+      if (path.includes(file)) throw new Error(`a cycle: ${[...path.slice(path.indexOf(file)), file].join(' -> ')}`)
+      if (done.has(file)) return
+      for (const { to } of graph.get(file) ?? []) visit(to, [...path, file])
+      done.add(file)
+    }
+    for (const file of sources) visit(file, [])
+  })
+})
+
+describe('lib is pure', () => {
+  const lib = sources.filter((file) => zoneOf(file) === 'lib')
+  /** Third-party code without I/O, clock and randomness. */
+  const pure = ['find-my-way', 'ipaddr.js']
+
+  it('takes only pure packages', () => {
+    deepEqual(imports.filter(({ from, to, ours: own }) => zoneOf(from) === 'lib' && !own && !pure.includes(to)).map(keyOf), [])
+  })
+
+  /** What would make a policy depend on more than (state, event, now), with the one file that may have it. */
+  const impure: [string, RegExp, string | null][] = [
+    ['the wall clock', /\bDate\b/, null],
+    ['a clock', /\bperformance\b/, 'lib/clock.ts'],
+    ['randomness', /\bMath\.random\b|\bcrypto\b/, 'lib/random.ts'],
+    ['timers', /\b(?:setTimeout|setInterval|setImmediate|queueMicrotask|nextTick)\b/, null],
+    ['the process', /(?<!\.)\bprocess\b|\bglobalThis\b|\bconsole\b/, null],
+    ['the network', /\bfetch\b|\bWebSocket\b/, null],
+    ['other modules at run time', /\bimport\(|\brequire\(|\bimport\.meta\b/, null]
+  ]
+  for (const [what, pattern, only] of impure) {
+    it(`has ${what} nowhere${only === null ? '' : ` but in ${only}`}`, () => {
+      const found = lib.filter((file) => file !== only && pattern.test(withoutStrings(withoutComments(texts.get(file) as string))))
+      deepEqual(found, [])
+    })
+  }
+
+  function withoutStrings (text: string): string {
+    return text.replaceAll(/'(?:[^'\\\n]|\\.)*'/g, '\'\'')
+  }
+})
+
+describe('every plugin', () => {
+  const plugins = sources.filter((file) => zoneOf(file) === 'plugins' && /^export default\b/m.test(texts.get(file) as string))
+  const names = plugins.map((file) => `breakwater-${pluginOf(file)}`)
+
+  it('is there', () => { ok(plugins.length >= 8) })
+
+  for (const file of plugins) {
+    it(`${file} is wrapped and named after its file`, () => {
+      const text = texts.get(file) as string
+      const [, wrapped] = text.split(/^export default fp(?:<\w+>)?\(/m)
+      ok(wrapped !== undefined, 'export default fp(...)')
+      equal(/\bname: '([^']+)'/.exec(wrapped)?.[1], `breakwater-${pluginOf(file)}`)
+      for (const [, name] of wrapped.matchAll(/'(breakwater-[^']*)'/g)) ok(names.includes(name as string), `depends on ${name}, which is no plugin of ours`)
+    })
+  }
+
+  it('is known to the linter\'s rule', () => {
+    const rule = readFileSync(join(root, '.oxlintrc.json'), 'utf8')
+    deepEqual(plugins.map(pluginOf).filter((name) => !new RegExp(`[:|]${name}[|)]`).test(rule)), [])
+  })
+
+  it('beside the plugins there are only shared helpers', () => {
+    deepEqual(sources.filter((file) => /^plugins\/[^/]+\.ts$/.test(file) && !plugins.includes(file) && !(file in sharedHelpers)), [])
+  })
+})
+
+describe('every file', () => {
+  it('is short: sources below 400 lines, tests below 500', () => {
+    deepEqual(sources.filter((file) => (texts.get(file) as string).split('\n').length > (zoneOf(file) === 'test' ? 500 : 400)), [])
+  })
+
+  it('leaves nothing to be done later', () => {
+    // Spelt so that this file has none itself.
+    const marks = /\b(?:TO(?:DO)|FIX(?:ME)|X(?:XX))\b/
+    deepEqual(sources.filter((file) => marks.test(texts.get(file) as string)), [])
+  })
+
+  it('skips no test and leaves none alone', () => {
+    const marks = /\b(?:it|test|describe)\.(?:only|to(?:do))\b|\b(?:only|to(?:do)): true\b/
+    deepEqual(sources.filter((file) => zoneOf(file) === 'test' && marks.test(texts.get(file) as string)), [])
+  })
+})

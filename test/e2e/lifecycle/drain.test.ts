@@ -1,0 +1,151 @@
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { test } from 'node:test'
+import type { AddressInfo } from 'node:net'
+import Fastify from 'fastify'
+import lifecycle from '../../../plugins/lifecycle.ts'
+import { answer, send } from '../../support/faulty-upstream.ts'
+import { rawConnect, rawRequest } from '../../support/raw-client.ts'
+import { until, within } from '../../support/wait.ts'
+import { head, startBoth } from '../edge/support.ts'
+
+const get = (path: string): string => head(`GET ${path} HTTP/1.1`, 'Host: shop')
+
+test('a request on a kept connection after the listener closed is refused as draining, and the connection closed', async (t) => {
+  let answerNow = (): void => {}
+  const asked = new Promise<void>((resolve) => { answerNow = resolve })
+  const gateway = await startBoth(t, {}, async (socket) => {
+    await asked
+    await send(socket, answer({ body: 'first' }))
+  })
+  const client = await rawConnect(gateway.port)
+  t.after(() => client.destroy())
+  await client.write(get('/1'))
+  await until(() => gateway.behind.requests.length === 1)
+  const closed = gateway.close()
+  await until(() => gateway.app.lifecycle.phase === 'draining')
+  const arrived = once(gateway.app.server, 'request')
+  await client.write(get('/2'))
+  await arrived
+  answerNow()
+  const first = await client.readResponse()
+  assert.deepEqual([first.status, first.text()], [200, 'first'])
+  const second = await client.readResponse()
+  assert.deepEqual([second.status, (second.json() as { reason: string }).reason, second.header('connection')], [503, 'draining', 'close'])
+  assert.match(second.header('retry-after') ?? '', /^[1-9][0-9]*$/)
+  assert.equal(await client.closed, 'fin')
+  await within(closed)
+  assert.deepEqual(gateway.lines.all('access').map(({ path, status, reason }) => [path, status, reason]), [['/1', 200, null], ['/2', 503, 'draining']])
+  assert.equal(gateway.behind.requests.length, 1)
+})
+
+test('probes are answered to the end: alive, but not ready', async (t) => {
+  let answerNow = (): void => {}
+  const asked = new Promise<void>((resolve) => { answerNow = resolve })
+  const gateway = await startBoth(t, {}, async (socket) => {
+    await asked
+    await send(socket, answer({ body: 'first' }))
+  })
+  const clients = await Promise.all([rawConnect(gateway.port), rawConnect(gateway.port)])
+  for (const client of clients) {
+    t.after(() => client.destroy())
+    await client.write(get('/1'))
+  }
+  await until(() => gateway.behind.requests.length === 2)
+  const closed = gateway.close()
+  await until(() => gateway.app.lifecycle.phase === 'draining')
+  for (const [index, path] of ['/livez', '/readyz'].entries()) {
+    const arrived = once(gateway.app.server, 'request')
+    await clients[index]?.write(get(path))
+    await arrived
+  }
+  answerNow()
+  const answers = []
+  for (const client of clients) {
+    assert.equal((await client.readResponse()).status, 200)
+    answers.push(await client.readResponse())
+  }
+  assert.deepEqual(answers.map(({ status }) => status), [204, 503])
+  assert.equal((answers[1]?.json() as { reason: string }).reason, 'draining')
+  await within(closed)
+})
+
+test('a head that was half sent when the stop began may still be completed, in time', async (t) => {
+  let answerNow = (): void => {}
+  const asked = new Promise<void>((resolve) => { answerNow = resolve })
+  const gateway = await startBoth(t, {}, async (socket) => {
+    await asked
+    await send(socket, answer({ body: 'x' }))
+  })
+  const busy = await rawConnect(gateway.port)
+  t.after(() => busy.destroy())
+  await busy.write(get('/busy'))
+  await until(() => gateway.behind.requests.length === 1)
+  const half = await rawConnect(gateway.port)
+  t.after(() => half.destroy())
+  await half.write('GET /half HTTP/1.1\r\n')
+  // Its bytes have arrived once those of a later connection were served.
+  assert.equal((await rawRequest(gateway.port, get('/livez'))).status, 204)
+  const closed = gateway.close()
+  await until(() => gateway.app.lifecycle.phase === 'draining')
+  await half.write('Host: shop\r\n\r\n')
+  assert.equal((await half.readResponse()).status, 503)
+  answerNow()
+  await within(closed)
+})
+
+test('the plugin works alone, on both servers that Fastify opens for "localhost"', async (t) => {
+  let answerNow = (): void => {}
+  const asked = new Promise<void>((resolve) => { answerNow = resolve })
+  const app = Fastify({ return503OnClosing: false })
+  t.after(() => app.close())
+  await app.register(lifecycle, { graceMs: 10000 })
+  app.get('/work', async () => {
+    await asked
+    return 'done'
+  })
+  app.get('/quick', async () => 'quick')
+  await app.listen({ port: 0 })
+  const { port } = app.server.address() as AddressInfo
+  const opened = await Promise.all(['127.0.0.1', '::1'].map((host) => rawConnect(port, { host }).catch(() => null)))
+  const clients = opened.filter((client) => client !== null)
+  for (const client of clients) {
+    t.after(() => client.destroy())
+    await client.write(get('/quick'))
+    assert.equal((await client.readResponse()).text(), 'quick')
+    await client.write(get('/work'))
+  }
+  assert.equal((await rawRequest(port, get('/quick'))).text(), 'quick')
+  let over = false
+  const closed = app.close().then(() => { over = true })
+  await until(() => app.lifecycle.phase === 'draining')
+  // Two sweeps and more: nobody who waits for an answer is closed, on neither server.
+  await new Promise((resolve) => { setTimeout(resolve, 150) })
+  assert.equal(over, false)
+  answerNow()
+  for (const client of clients) {
+    assert.equal((await client.readResponse()).text(), 'done')
+    assert.equal(await client.closed, 'fin')
+  }
+  await within(closed)
+})
+
+test('what is still open at the end of the grace is cut, and close() tells', async () => {
+  const app = Fastify({ return503OnClosing: false })
+  await app.register(lifecycle, { graceMs: 100 })
+  app.get('/never', () => new Promise(() => {}))
+  await app.listen({ port: 0, host: '127.0.0.1' })
+  const client = await rawConnect((app.server.address() as AddressInfo).port)
+  await client.write(get('/never'))
+  await rawRequest((app.server.address() as AddressInfo).port, get('/other'))
+  await assert.rejects(within(app.close()), { code: 'BREAKWATER_SHUTDOWN_INCOMPLETE' })
+  assert.notEqual(await client.closed, 'timeout')
+})
+
+test('an app that never listened closes at once', async () => {
+  const app = Fastify()
+  await app.register(lifecycle, {})
+  app.get('/a', async () => 'a')
+  assert.equal((await app.inject('/a')).body, 'a')
+  await within(app.close())
+})
