@@ -7,6 +7,7 @@ import type { FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
 import { accessLine, malformedLine } from '../lib/access-line.ts'
 import { plainAddress } from '../lib/http/trust.ts'
+import { lineWriter } from './access-log/line-writer.ts'
 import { judgeMalformed } from './malformed.ts'
 
 export interface AccessLogOptions {
@@ -30,7 +31,7 @@ export interface AccessLog {
 }
 
 const accessLog: FastifyPluginAsync<AccessLogOptions> = async (app, options) => {
-  const write = options.write ?? ((line: object): void => { app.log.info(line, 'access') })
+  const write = options.write ?? lineWriter(app.log)
 
   function follow (request: FastifyRequest, reply: FastifyReply): void {
     const { raw, exchange } = request
