@@ -72,7 +72,7 @@ function makeServer (limits: object, handler: (request: IncomingMessage, respons
  */
 function refuseConnect (server: Server, { method }: IncomingMessage, socket: Socket & { _httpMessage?: ServerResponse | null }): void {
   socket.on('error', () => {})
-  socket.on('drain', () => { socket._httpMessage?.emit('drain') })
+  socket.on('drain', () => { socket['_httpMessage']?.emit('drain') })
   const error: ParserError = Object.assign(new Error('tunnels are not made here'), { code: 'HPE_INVALID_METHOD', method: method as string })
   server.emit('clientError', error, socket)
 }

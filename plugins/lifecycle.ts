@@ -64,6 +64,16 @@ const lifecycle: FastifyPluginAsync<LifecycleOptions> = async (app, { delayMs = 
   }
   app.server.on('connection', track)
 
+  // Accepting may fail (no descriptors left): nobody else listens, and an error that nobody listens to ends the process.
+  let toldAt = -Infinity
+  app.server.on('error', (error) => {
+    const now = performance.now()
+    // Where listening itself failed, Fastify tells.
+    if (!app.server.listening || now - toldAt < 1000) return
+    toldAt = now
+    app.log.error({ err: error }, 'listener_error')
+  })
+
   function cutAll (): void {
     const open = [...sockets].filter(owesAnswer).length
     if (open > 0) {

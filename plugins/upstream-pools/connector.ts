@@ -88,12 +88,13 @@ export function exactConnector (settings: ConnectSettings, limitMs: number, conn
 }
 
 /**
- * undici takes a reset for the orderly end of a body that ends with its connection, and its parser throws, with nobody to catch
- * it, when it was paused then; on an idle connection it blames the next request. Any other error of the connection it takes for
- * one. The message still tells of the reset.
+ * Makes undici take two errors for what any other error of a connection is to it: the end of its one request. The messages stay.
+ * A reset it would take for the orderly end of a body that ends with its connection; its parser, paused then, would throw where
+ * nobody can catch it; and on an idle connection the next request would get the blame. After an abort it would at once make a
+ * new connection, for nobody.
  */
 function recast (error: NodeJS.ErrnoException): void {
-  if (error.code === 'ECONNRESET') error.code = 'UND_ERR_SOCKET'
+  if (error.code === 'ECONNRESET' || (error.code === 'UND_ERR_INFO' && error.message === 'aborted')) error.code = 'UND_ERR_SOCKET'
 }
 
 /**

@@ -169,7 +169,7 @@ export async function startGateway (t: Pick<TestContext, 'after'>, options: Gate
     const counted = { total: now.total - before.total, failures: now.failures - before.failures }
     await skip()
     assert.equal(accesses.length, 1, `one access line: ${JSON.stringify(accesses)}`)
-    if (expected.counted === 'failure' && errors.some(({ outcome, error }) => outcome === 'ignored' && String(error).startsWith('time limit'))) {
+    if (expected.counted === 'failure' && errors.some(({ outcome, reason }) => outcome === 'ignored' && /timeout|deadline/.test(String(reason)))) {
       throw new StalledError('the event loop stood still while a time limit ran out')
     }
     compare(accesses[0] as LogLine, errors, counted, expected)

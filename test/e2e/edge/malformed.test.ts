@@ -90,6 +90,13 @@ test('2000 fields are passed on, all of them', async (t) => {
   assert.equal(gateway.behind.requests[0]?.headers.filter(([name]) => /^a\d+$/.test(name)).length, 1999)
 })
 
+test('the limit of the head is the configured one', async (t) => {
+  const gateway = await startBoth(t, { server: { maxHeaderBytes: 1024 } })
+  const withField = (size: number): string => head('GET /a HTTP/1.1', 'Host: shop', `X-A: ${'x'.repeat(size)}`)
+  assert.equal((await rawRequest(gateway.port, withField(800))).status, 200)
+  assert.equal((await rawRequest(gateway.port, withField(1100))).status, 431)
+})
+
 const badBodies: Record<string, string> = {
   'a size of letters': 'zz\r\nhi\r\n0\r\n\r\n',
   'a negative size': '-2\r\nhi\r\n0\r\n\r\n',

@@ -106,3 +106,13 @@ for (const [name, route, base, pairs] of rewritten) {
     assert.deepEqual(behind.requests.map(({ target }, i) => [pairs[i]?.[0], target]), pairs)
   })
 }
+
+test('a path may be as long as a head may be, under every kind of route', async (t) => {
+  const server = { maxHeaderBytes: 1048576 }
+  const target = `/api/${'x'.repeat(300000)}`
+  for (const path of ['/*', '/api/*', '/api/:id']) {
+    const gateway = await startBoth(t, { server, routes: [{ path, pool: 'shop' }] })
+    assert.equal((await rawRequest(gateway.port, head(`GET ${target} HTTP/1.1`, 'Host: shop'))).status, 200, path)
+    assert.equal(gateway.behind.requests[0]?.target.length, target.length)
+  }
+})

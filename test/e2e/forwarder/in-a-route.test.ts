@@ -1,25 +1,11 @@
 import assert from 'node:assert/strict'
 import { Transform } from 'node:stream'
 import { test } from 'node:test'
-import type { TestContext } from 'node:test'
 import { setTimeout as delay } from 'node:timers/promises'
-import type { FastifyInstance } from 'fastify'
 import { answer, send, stall } from '../../support/faulty-upstream.ts'
-import type { RawHandler } from '../../support/faulty-upstream.ts'
 import { rawConnect, rawRequest } from '../../support/raw-client.ts'
 import { until } from '../../support/wait.ts'
-import { get, inFront, request } from './support.ts'
-import type { Pair } from './support.ts'
-
-const echo: RawHandler = async (socket, { target, body, header }) => {
-  const { body: bytes } = await body()
-  await send(socket, answer({ headers: [['Content-Type', 'text/plain'], ['X-Target', target], ['X-Length', header('content-length') ?? 'none']], body: bytes }))
-}
-
-/** Somebody's app with routes of its own beside the gateway's. */
-function withRoutes (t: TestContext, routes: (app: FastifyInstance) => void, handler: RawHandler = echo): Promise<Pair> {
-  return inFront(t, handler, { extend: app => app.register(async (scope) => { routes(scope) }) })
-}
+import { get, request, withRoutes } from './support.ts'
 
 test('a route of one\'s own forwards to a pool by its name', async (t) => {
   const { gateway } = await withRoutes(t, (app) => {
@@ -39,101 +25,6 @@ test('an async handler may return the reply', async (t) => {
   })
   assert.equal((await rawRequest(gateway.port, request('GET', '/mine'))).header('x-target'), '/v2/mine')
   await gateway.left({ counted: 'success', status: 200 })
-})
-
-test('a JSON body that Fastify has parsed is sent on, with its right length', async (t) => {
-  const { gateway } = await withRoutes(t, (app) => {
-    app.post('/mine', (_request, reply) => reply.forward('shop'))
-  })
-  const got = await rawRequest(gateway.port, request('POST', '/mine', { 'Content-Type': 'application/json' }, '{ "name" : "caf\xc3\xa9",  "n": [1, 2] }'))
-  assert.deepEqual([got.status, got.text()], [200, '{"name":"caf\u00e9","n":[1,2]}'])
-  assert.equal(got.header('x-length'), String(Buffer.byteLength(got.text())))
-  await gateway.left({ counted: 'success', status: 200 })
-})
-
-test('a body that a hook has changed is sent as it is now', async (t) => {
-  const { gateway } = await withRoutes(t, (app) => {
-    app.post('/mine', {
-      preHandler: async (incoming) => { incoming.body = { ...incoming.body as object, seen: true } }
-    }, (_request, reply) => reply.forward('shop'))
-  })
-  const got = await rawRequest(gateway.port, request('POST', '/mine', { 'Content-Type': 'application/json' }, '{"a":1}'))
-  assert.equal(got.text(), '{"a":1,"seen":true}')
-})
-
-for (const [name, body, expected] of [['a text', 'plain words', 'plain words'], ['an empty text', '', '']] as const) {
-  test(`${name} that Fastify has parsed is sent on`, async (t) => {
-    const { gateway } = await withRoutes(t, (app) => {
-      app.post('/mine', (_request, reply) => reply.forward('shop'))
-    })
-    const got = await rawRequest(gateway.port, request('POST', '/mine', { 'Content-Type': 'text/plain', 'Content-Length': String(body.length) }, body))
-    assert.deepEqual([got.status, got.text()], [200, expected])
-    await gateway.left({ counted: 'success', status: 200 })
-  })
-}
-
-for (const body of ['false', '0', '""', 'null', '"a text"', '[]']) {
-  test(`a JSON body of ${body} is sent on`, async (t) => {
-    const { gateway } = await withRoutes(t, (app) => {
-      app.post('/mine', (_request, reply) => reply.forward('shop'))
-    })
-    const got = await rawRequest(gateway.port, request('POST', '/mine', { 'Content-Type': 'application/json' }, body))
-    assert.deepEqual([got.status, got.text()], [200, body])
-    await gateway.left({ counted: 'success', status: 200 })
-  })
-}
-
-test('a body that a parser left as a stream or a buffer is sent on', async (t) => {
-  const { gateway } = await withRoutes(t, (app) => {
-    app.addContentTypeParser('application/x-stream', (_request, payload, done) => { done(null, payload) })
-    app.addContentTypeParser('application/x-buffer', { parseAs: 'buffer' }, (_request, bytes, done) => { done(null, bytes) })
-    app.post('/mine', (_request, reply) => reply.forward('shop'))
-  })
-  for (const type of ['application/x-stream', 'application/x-buffer']) {
-    const got = await rawRequest(gateway.port, request('POST', '/mine', { 'Content-Type': type }, 'x'.repeat(100_000)))
-    assert.deepEqual([got.status, got.body.length], [200, 100_000])
-    await gateway.left({ counted: 'success', status: 200 })
-  }
-})
-
-test('a JSON text that a parser left as it came is not made JSON again', async (t) => {
-  const { gateway } = await withRoutes(t, (app) => {
-    app.removeContentTypeParser('application/json')
-    app.addContentTypeParser('application/json', { parseAs: 'string' }, (_request, text, done) => { done(null, text) })
-    app.post('/mine', (_request, reply) => reply.forward('shop'))
-  })
-  for (const body of ['{ "a": 1 }', '"a text"', '7']) {
-    const got = await rawRequest(gateway.port, request('POST', '/mine', { 'Content-Type': 'application/json' }, body))
-    assert.deepEqual([got.status, got.text()], [200, body])
-    await gateway.left({ counted: 'success', status: 200 })
-  }
-})
-
-test('a form that a parser made an object of is not sent on as JSON under a form\'s name', async (t) => {
-  const { gateway, upstream } = await withRoutes(t, (app) => {
-    app.addContentTypeParser('application/x-www-form-urlencoded', { parseAs: 'string' }, (_request, text, done) => {
-      done(null, Object.fromEntries(new URLSearchParams(text as string)))
-    })
-    app.post('/mine', (_request, reply) => reply.forward('shop'))
-  })
-  const got = await rawRequest(gateway.port, request('POST', '/mine', { 'Content-Type': 'application/x-www-form-urlencoded' }, 'a=1'))
-  assert.equal(got.status, 500)
-  assert.equal(upstream.requests.length, 0)
-  await gateway.left({ counted: 'neutral', status: 500, upstream: null })
-})
-
-test('a body that somebody has read, and left nothing of, is an error of that route and not a hole in the message', async (t) => {
-  const { gateway, upstream } = await withRoutes(t, (app) => {
-    app.addContentTypeParser('application/x-eaten', (_request, payload, done) => {
-      payload.resume()
-      payload.on('end', () => { done(null) })
-    })
-    app.post('/mine', (_request, reply) => reply.forward('shop'))
-  })
-  const got = await rawRequest(gateway.port, request('POST', '/mine', { 'Content-Type': 'application/x-eaten' }, 'hello'))
-  assert.equal(got.status, 500)
-  assert.equal(upstream.requests.length, 0)
-  await gateway.left({ counted: 'neutral', status: 500, upstream: null })
 })
 
 test('an onSend hook sees the answer and may add fields', async (t) => {

@@ -26,6 +26,7 @@ for (const [way, leave] of Object.entries(ways)) {
       await gateway.left({ counted: 'neutral', status: 499, reason: 'client_cancelled', bytes: 0 })
       if (way === 'FIN') assert.equal((await client.readAll()).length, 0, 'nothing is sent to who has left')
       client.destroy()
+      assert.equal(upstream.connections, 1, 'no new connection is made for nobody')
     })
 
     test(`a client that leaves by ${way} in the middle of its download (${method}) ends the upstream's work, and is nobody's failure`, async (t) => {
@@ -41,6 +42,7 @@ for (const [way, leave] of Object.entries(ways)) {
       await until(() => upstream.open.size === 0, { what: 'the upstream\'s connection closed' })
       await gateway.left({ counted: 'neutral', status: 499, reason: 'client_cancelled', bytes: 1000 })
       client.destroy()
+      assert.equal(upstream.connections, 1, 'no new connection is made for nobody')
     })
   }
 
@@ -58,6 +60,7 @@ for (const [way, leave] of Object.entries(ways)) {
       assert.equal(whole, false)
       await gateway.left({ counted: 'neutral', status: 499, reason: 'client_cancelled', bytes: 0 })
       client.destroy()
+      assert.equal(upstream.connections, 1, 'no new connection is made for nobody')
     })
   }
 

@@ -1,5 +1,6 @@
 import type { TestContext } from 'node:test'
-import { rawUpstream } from '../../support/faulty-upstream.ts'
+import type { FastifyInstance } from 'fastify'
+import { answer, rawUpstream, send } from '../../support/faulty-upstream.ts'
 import type { RawHandler, RawUpstream, RawUpstreamOptions } from '../../support/faulty-upstream.ts'
 import { startGateway } from '../../support/gateway.ts'
 import type { Gateway, GatewayOptions } from '../../support/gateway.ts'
@@ -28,3 +29,14 @@ export function request (method = 'GET', path = '/', headers: Record<string, str
 }
 
 export const get = request()
+
+/** Answers with the body that came, and tells the target and the length. */
+const echo: RawHandler = async (socket, { target, body, header }) => {
+  const { body: bytes } = await body()
+  await send(socket, answer({ headers: [['Content-Type', 'text/plain'], ['X-Target', target], ['X-Length', header('content-length') ?? 'none']], body: bytes }))
+}
+
+/** A gateway in somebody's app with routes of its own beside the gateway's. */
+export function withRoutes (t: TestContext, routes: (app: FastifyInstance) => void, handler: RawHandler = echo): Promise<Pair> {
+  return inFront(t, handler, { extend: app => app.register(async (scope) => { routes(scope) }) })
+}

@@ -60,13 +60,11 @@ test('probes are answered to the end: alive, but not ready', async (t) => {
     await arrived
   }
   answerNow()
-  const answers = []
-  for (const client of clients) {
-    assert.equal((await client.readResponse()).status, 200)
-    answers.push(await client.readResponse())
-  }
-  assert.deepEqual(answers.map(({ status }) => status), [204, 503])
-  assert.equal((answers[1]?.json() as { reason: string }).reason, 'draining')
+  const [live, ready] = clients
+  for (const client of [live, ready]) assert.equal((await client.readResponse()).status, 200)
+  assert.equal((await live.readResponse()).status, 204)
+  const notReady = await ready.readResponse()
+  assert.deepEqual([notReady.status, (notReady.json() as { reason: string }).reason], [503, 'draining'])
   await within(closed)
 })
 
@@ -116,12 +114,11 @@ test('the plugin works alone, on both servers that Fastify opens for "localhost"
     await client.write(get('/work'))
   }
   assert.equal((await rawRequest(port, get('/quick'))).text(), 'quick')
-  let over = false
-  const closed = app.close().then(() => { over = true })
+  const closed = app.close()
   await until(() => app.lifecycle.phase === 'draining')
   // Two sweeps and more: nobody who waits for an answer is closed, on neither server.
   await new Promise((resolve) => { setTimeout(resolve, 150) })
-  assert.equal(over, false)
+  assert.equal(await Promise.race([closed, 'not yet']), 'not yet')
   answerNow()
   for (const client of clients) {
     assert.equal((await client.readResponse()).text(), 'done')
@@ -148,4 +145,12 @@ test('an app that never listened closes at once', async () => {
   app.get('/a', async () => 'a')
   assert.equal((await app.inject('/a')).body, 'a')
   await within(app.close())
+})
+
+test('a connection that cannot be accepted ends nothing but is told of, though not each time', async (t) => {
+  const gateway = await startBoth(t)
+  const failed = Object.assign(new Error('accept EMFILE'), { code: 'EMFILE' })
+  for (let turn = 0; turn < 100; turn++) gateway.app.server.emit('error', failed)
+  assert.equal((await rawRequest(gateway.port, get('/a'))).status, 200)
+  assert.equal(gateway.lines.all('listener_error').length, 1)
 })

@@ -18,7 +18,7 @@ async function start (t: TestContext, options: StartOptions = {}, handler: RawHa
 }
 
 async function refusesConnections (port: number): Promise<boolean> {
-  return rawRequest(port, get, { timeoutMs: 500 }).then(({ status }) => status === 0, () => true)
+  return rawRequest(port, head('GET /livez HTTP/1.1', 'Host: shop')).then(({ status }) => status === 0, () => true)
 }
 
 for (const signal of ['SIGTERM', 'SIGINT'] as const) {
@@ -150,16 +150,24 @@ test('a client that was refused and goes on sending does not hold the process up
   assert.deepEqual(await child.exit, { code: 0, signal: null })
 })
 
-test('a signal in the middle of the start ends the process', async (t) => {
+test('a signal in the middle of the start ends the process, at whatever moment it comes', async (t) => {
   const behind = await rawUpstream(stall)
   t.after(() => behind.close())
-  for (const wait of [100, 300, 500, 800]) {
-    const child = spawnApp(t, [behind.url], { pool: { health: { enabled: true } } })
+  const pool = { health: { enabled: true } }
+  for (const wait of [100, 400]) {
+    const child = spawnApp(t, [behind.url], { pool })
     await new Promise((resolve) => { setTimeout(resolve, wait) })
     child.kill()
     const { code, signal } = await child.exit
     // Before anybody listens to signals the system's own way holds.
     assert.ok(code === 0 || signal === 'SIGTERM', JSON.stringify({ wait, code, signal, errors: child.errors.lines }))
+  }
+  // Between the moment from which on signals are heard and the one in which the listener is open.
+  const kill = 'process.kill(process.pid, "SIGTERM")'
+  for (const then of [`process.nextTick(() => ${kill})`, `setImmediate(() => ${kill})`, `setImmediate(() => setImmediate(() => ${kill}))`]) {
+    const code = `const { once } = process; process.once = function (event, listener) { if (event === 'SIGTERM') ${then}; return once.call(this, event, listener) }`
+    const child = spawnApp(t, [behind.url], { pool, node: ['--import', `data:text/javascript,${encodeURIComponent(code)}`] })
+    assert.deepEqual(await child.exit, { code: 0, signal: null }, JSON.stringify(child.errors.lines))
   }
 })
 
