@@ -99,7 +99,7 @@ function logOptions (): Pick<FastifyServerOptions, 'logger'> | Record<string, ne
   // fastify-cli makes a transport of its own for pretty logs, and pino takes only one of the two.
   const pretty = process.argv.includes('-P') || process.argv.includes('--pretty-logs') || process.env['FASTIFY_PRETTY_LOGS'] !== undefined
   if (pretty) return {}
-  const stream = pino.destination({ dest: 1, sync: false, minLength: 8192, maxWrite: 65536, maxLength: maxLogBytes, periodicFlush: 100 } as never)
+  const stream = pino.destination({ dest: 1, sync: false, minLength: 65536, maxWrite: 262144, maxLength: maxLogBytes, periodicFlush: 100 } as never)
   let dropped = 0
   stream.on('drop', () => { dropped++ })
   stream.on('drain', () => {

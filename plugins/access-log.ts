@@ -31,7 +31,8 @@ export interface AccessLog {
 }
 
 const accessLog: FastifyPluginAsync<AccessLogOptions> = async (app, options) => {
-  const write = options.write ?? lineWriter(app.log)
+  const { write, close } = options.write === undefined ? lineWriter(app.log) : { write: options.write, close () {} }
+  app.addHook('onClose', async () => { close() })
 
   function follow (request: FastifyRequest, reply: FastifyReply): void {
     const { raw, exchange } = request
