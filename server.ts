@@ -41,6 +41,8 @@ export function serverOptions (config: Config): FastifyServerOptions & { http?: 
     forceCloseConnections: false,
     requestIdHeader: false,
     genReqId: requestIdSource(server) as never,
+    // pino has a short way to a child, which Fastify misses by always giving options.
+    childLoggerFactory: (logger, bindings, options) => Object.keys(options).length === 0 ? logger.child(bindings) : logger.child(bindings, options),
     logController: new LogController({ disableRequestLogging: true, requestIdLogLabel: 'request_id' }),
     routerOptions: { maxParamLength: Math.max(65536, server.maxHeaderBytes), ignoreTrailingSlash: false, querystringParser: unparsed },
     frameworkErrors,

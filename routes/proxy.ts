@@ -1,5 +1,5 @@
 import { METHODS, type IncomingMessage } from 'node:http'
-import type { FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify'
+import type { FastifyError, FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify'
 import type { RouteOptions } from '../config/schema.ts'
 import { parseTarget } from '../lib/http/target.ts'
 import { RouteTable } from '../lib/route/table.ts'
@@ -33,12 +33,16 @@ const proxy: FastifyPluginAsync<ProxyOptions> = async (app, { routes }) => {
   // The body stays where it is: the forwarder streams it.
   app.addContentTypeParser('*', (_request, _payload, done) => { done(null) })
 
-  app.setErrorHandler((error, request, reply) => {
+  app.setErrorHandler<FastifyError>((error, request, reply) => {
+    // What a hook of the app refuses on purpose (401, 429) is the app's to answer.
+    if (error.statusCode !== undefined && error.statusCode < 500) throw error
     request.log.error({ err: error }, 'internal_error')
     return reply.refuse('internal_error')
   })
 
-  app.all('*', { preParsing: acceptAnyType }, handle)
+  const bodyless = ['GET', 'HEAD']
+  app.route({ method: bodyless, url: '*', handler: handle })
+  app.route({ method: app.supportedMethods.filter((method) => !bodyless.includes(method)), url: '*', preParsing: acceptAnyType, handler: handle })
 
   // Returns nothing: for a reply that is returned Fastify would wait as for a promise.
   function handle (request: FastifyRequest, reply: FastifyReply): void {
