@@ -3,6 +3,7 @@
  */
 import type { FastifyPluginAsync } from 'fastify'
 import fp from 'fastify-plugin'
+import { parseConfig } from './config/parse.ts'
 import { redactConfig } from './config/redact.ts'
 import type { Config } from './config/schema.ts'
 import accessLog from './plugins/access-log.ts'
@@ -20,7 +21,19 @@ import adminRoutes from './routes/admin/index.ts'
 import probes from './routes/probes.ts'
 import proxy from './routes/proxy.ts'
 
-const breakwater: FastifyPluginAsync<Config> = async (app, config) => {
+/** What Fastify itself reads of the options of `register`. */
+interface RegisterOptions { prefix?: string, logLevel?: string, logSerializers?: object }
+
+/**
+ * A whole configuration, as `parseConfig` gives it, or what a file would say: then the defaults are filled in and everything is
+ * checked.
+ */
+export type BreakwaterOptions = Config | { pools: object, [section: string]: unknown }
+
+/** Throws a ConfigError with everything that is wrong. */
+const breakwater: FastifyPluginAsync<BreakwaterOptions & RegisterOptions> = async (app, options) => {
+  const { prefix: _prefix, logLevel: _logLevel, logSerializers: _logSerializers, ...given } = options
+  const config = parseConfig(given, 'the options of breakwater')
   const { server, admin, shedding, pools, routes } = config
   await app.register(edge, server)
   await app.register(accessLog)

@@ -7,18 +7,16 @@ import type { Socket } from 'node:net'
 import { LogController, type FastifyError, type FastifyReply, type FastifyRequest, type FastifyServerOptions } from 'fastify'
 import pino from 'pino'
 import type { Config } from './config/schema.ts'
+import { keptRequestFields } from './lib/http/field-limit.ts'
 import { requestIdSource } from './plugins/edge.ts'
 import { answerMalformed, type ParserError } from './plugins/malformed.ts'
 import { refuse } from './plugins/refusal.ts'
-
-/** Fields of a request head that Node keeps: one more than are forwarded, so that a head which lost some is known and refused. */
-const maxFields = 2001
 
 /** Log bytes that may wait for a slow sink; what comes beyond is dropped, and the number of dropped lines is logged. */
 const maxLogBytes = 64 * 1024 * 1024
 
 /** The options for `Fastify()`, or for fastify-cli's `-o`. */
-export function serverOptions (config: Config): FastifyServerOptions & { http?: object } {
+export function serverOptions (config: Config): FastifyServerOptions {
   const { server } = config
   const headersTimeout = server.requestTimeoutMs === 0 ? server.headersTimeoutMs : Math.min(server.headersTimeoutMs, server.requestTimeoutMs)
   const limits = {
@@ -28,8 +26,6 @@ export function serverOptions (config: Config): FastifyServerOptions & { http?: 
     maxHeaderSize: server.maxHeaderBytes,
     // Node looks for late requests only so often: a time limit is not to be late by more than a tenth.
     connectionsCheckingInterval: Math.min(1000, Math.max(50, Math.floor(headersTimeout / 10))),
-    // An answer that we cannot frame is an answer that a client cannot trust.
-    rejectNonStandardBodyWrites: false,
     // A request without Host is refused like any other: with a reason, and in the log.
     requireHostHeader: false
   }
@@ -56,7 +52,7 @@ function unparsed (): Record<string, string> { return {} }
 
 function makeServer (limits: object, handler: (request: IncomingMessage, response: ServerResponse) => void): Server {
   const server = createServer(limits, handler)
-  server.maxHeadersCount = maxFields
+  server.maxHeadersCount = keptRequestFields
   // A client that asks before it sends is told to go on when somebody reads the body, and not when it is refused.
   server.on('checkContinue', (request: IncomingMessage, response: ServerResponse) => {
     continueOnRead(request, response)

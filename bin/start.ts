@@ -2,15 +2,26 @@ import { createRequire } from 'node:module'
 import { fileURLToPath } from 'node:url'
 import { ConfigError, formatConfigError } from '../config/error.ts'
 import { loadConfig } from '../config/load.ts'
+import { mergeRepeatedSignals } from './signals.ts'
+import { startProblem, startUsage } from './start-options.ts'
 
 /** What fastify-cli adds to our own times before it kills the process, in ms: our drain has to be the one that decides. */
 const marginMs = 2000
 
 /**
  * `breakwater start [options of fastify start]`: fastify-cli with the options that the proxy needs, on 127.0.0.1:8080 unless told
- * otherwise. Returns null when fastify-cli has taken over, 2 for a wrong configuration.
+ * otherwise. Returns null when fastify-cli has taken over, 2 for wrong arguments or a wrong configuration.
  */
 export async function startCommand (argv: string[]): Promise<number | null> {
+  if (argv.includes('-h') || argv.includes('--help')) {
+    process.stdout.write(startUsage)
+    return 0
+  }
+  const problem = startProblem(argv)
+  if (problem !== null) {
+    process.stderr.write(`breakwater start: ${problem}\n\n${startUsage}`)
+    return 2
+  }
   let graceMs: number
   try {
     const { delayMs, graceMs: wanted } = loadConfig().config.server.shutdown
@@ -32,6 +43,7 @@ export async function startCommand (argv: string[]): Promise<number | null> {
     ...argv,
     fileURLToPath(new URL('../app.js', import.meta.url))
   ]
+  mergeRepeatedSignals(process)
   const { cli } = createRequire(import.meta.url)('fastify-cli/start.js') as { cli: (args: string[]) => void }
   cli(args)
   return null

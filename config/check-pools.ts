@@ -36,7 +36,7 @@ const checkHealth = (health: Record<string, unknown>, path: string, report: Repo
   }
 }
 
-const checkBreaker = (breaker: Record<string, unknown>, path: string, report: Report): void => {
+export const checkBreaker = (breaker: Record<string, unknown>, path: string, report: Report): void => {
   const { openMs, maxOpenMs } = breaker
   if (typeof openMs === 'number' && typeof maxOpenMs === 'number' && maxOpenMs < openMs) {
     report(keyPath(path, 'maxOpenMs'), `must be at least ${keyPath(path, 'openMs')} (${openMs}), got ${maxOpenMs}`)

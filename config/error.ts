@@ -11,7 +11,18 @@ const maxPrinted = 100
 
 const line = ({ path, message }: Problem) => path === '' ? message : `${path}: ${message}`
 
-const lines = (errors: readonly Problem[]) => {
+/** One problem a path: what a first stage refused, a later one need not judge. Problems at one path of one stage all stay. */
+export const gather = (...stages: Problem[][]): Problem[] => {
+  const all: Problem[] = []
+  for (const stage of stages) {
+    const known = new Set(all.map(({ path }) => path))
+    all.push(...stage.filter(({ path }) => path === '' || !known.has(path)))
+  }
+  return [...new Map(all.map(problem => [`${problem.path}\n${problem.message}`, problem])).values()]
+}
+
+/** The problems as a list for people, each on a line of its own, not more than a hundred. */
+export const linesOf = (errors: readonly Problem[]) => {
   const printed = errors.slice(0, maxPrinted).map(error => `  - ${line(error)}`)
   if (errors.length > maxPrinted) printed.push(`  - and ${errors.length - maxPrinted} more`)
   return printed.join('\n')
@@ -25,7 +36,7 @@ export class ConfigError extends Error {
   readonly source: string
 
   constructor (source: string, errors: readonly Problem[]) {
-    super(`invalid configuration in ${source}\n${lines(errors)}`)
+    super(`invalid configuration in ${source}\n${linesOf(errors)}`)
     this.source = source
     this.errors = Object.freeze(errors.map(error => Object.freeze({ ...error })))
   }
@@ -33,4 +44,4 @@ export class ConfigError extends Error {
 
 /** The text for people: how many errors, where, and each on a line of its own. Ends without a newline. */
 export const formatConfigError = (error: ConfigError): string =>
-  `${error.errors.length} ${error.errors.length === 1 ? 'error' : 'errors'} in ${error.source}\n${lines(error.errors)}`
+  `${error.errors.length} ${error.errors.length === 1 ? 'error' : 'errors'} in ${error.source}\n${linesOf(error.errors)}`

@@ -1,6 +1,6 @@
 import { checkMeaning } from './checks.ts'
 import { configSchema } from './describe.ts'
-import { ConfigError, type Problem } from './error.ts'
+import { ConfigError, gather, type Problem } from './error.ts'
 import { deepFreeze } from './freeze.ts'
 import { type Env, resolve } from './resolve.ts'
 import type { Config } from './schema.ts'
@@ -9,16 +9,6 @@ import { checkStructure } from './structure.ts'
 export interface ParseOptions {
   /** Variables for `${NAME}` in texts. Left out: texts are taken as they are, as from an untrusted request body. */
   env?: Env
-}
-
-/** One problem a path: what a first stage refused, a later one need not judge. Problems at one path of one stage all stay. */
-const gather = (...stages: Problem[][]): Problem[] => {
-  const all: Problem[] = []
-  for (const stage of stages) {
-    const known = new Set(all.map(({ path }) => path))
-    all.push(...stage.filter(({ path }) => path === '' || !known.has(path)))
-  }
-  return [...new Map(all.map(problem => [`${problem.path}\n${problem.message}`, problem])).values()]
 }
 
 const named = ({ path, message }: Problem, origins: ReadonlyMap<string, string>): Problem => {

@@ -8,3 +8,7 @@ export const keyPath = (parent: string, key: string): string => {
 
 /** The path of a list's element: `upstreams[0]`. */
 export const indexPath = (parent: string, index: number): string => `${parent}[${index}]`
+
+/** A path that begins below another one: `pools` and `shop.tls` give `pools.shop.tls`. */
+export const joinPath = (parent: string, path: string): string =>
+  path === '' || path.startsWith('[') ? `${parent}${path}` : `${parent}.${path}`

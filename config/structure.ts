@@ -7,7 +7,17 @@ import { given, quoted } from './values.ts'
 
 // ownProperties: what an input inherits was not written by anybody.
 const ajv = new Ajv({ allErrors: true, strict: true, useDefaults: true, verbose: true, ownProperties: true })
-const validate = ajv.compile(configSchema)
+
+const roots = new WeakMap<object, JsonSchema>()
+
+/** A section's schema as that of a whole document, which has no default. The same one each time, as it is compiled only once. */
+export const rootOf = (section: object): JsonSchema => {
+  const known = roots.get(section)
+  if (known !== undefined) return known
+  const { default: _, ...root } = section as JsonSchema
+  roots.set(section, root)
+  return root
+}
 
 /** A JSON pointer as a path of ours; whether a part is an index can only be seen in the data. */
 const pathOf = (pointer: string, root: unknown): string => {
@@ -45,7 +55,8 @@ const toProblem = (error: ErrorObject, root: unknown): Problem => {
 }
 
 /** Judges types, bounds and names against the schema, and fills the defaults into `value` where the types allow it. */
-export const checkStructure = (value: unknown): Problem[] => {
+export const checkStructure = (value: unknown, schema: JsonSchema = configSchema): Problem[] => {
+  const validate = ajv.compile(schema)
   if (validate(value)) return []
   // The branches of an anyOf each complain; the anyOf itself says it all.
   const errors = (validate.errors ?? []).filter(error => !error.schemaPath.includes('/anyOf/'))

@@ -1,4 +1,4 @@
-import type { Reason } from './failure.ts'
+import { failureOf, type Reason } from './failure.ts'
 
 /**
  * The facts of one client request on its way through, written by whoever learns them and read by the access log and its like.
@@ -17,7 +17,10 @@ export class Exchange {
   attempts = 0
   /** Why it was refused or failed; null while all is well. The first reason stays. */
   reason: Reason | null = null
-  /** Body bytes handed to the client's connection by the forwarder; -1 where the forwarder sent nothing. */
+  /**
+   * Body bytes that the forwarder handed up, before onSend hooks of the app, which may make more or less of them, and before the
+   * client took them; -1 where the answer is not the forwarder's.
+   */
   bytes = -1
 
   constructor (requestId: string, clientIp: string, receivedAt: number) {
@@ -28,5 +31,22 @@ export class Exchange {
 
   fail (reason: Reason): void {
     this.reason ??= reason
+  }
+}
+
+/**
+ * What a failed exchange gives to whoever is at work on its answer already: an onSend hook that reads the body, and then the
+ * error handler. Its message names no upstream.
+ */
+export class ExchangeError extends Error {
+  readonly code = 'BREAKWATER_EXCHANGE_FAILED'
+  readonly reason: Reason
+  readonly statusCode: number
+
+  constructor (reason: Reason) {
+    super(failureOf(reason).title)
+    this.name = 'ExchangeError'
+    this.reason = reason
+    this.statusCode = failureOf(reason).status
   }
 }

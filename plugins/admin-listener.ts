@@ -7,7 +7,7 @@ import { isIP, type AddressInfo } from 'node:net'
 import createError from '@fastify/error'
 import type { FastifyInstance, FastifyPluginAsync } from 'fastify'
 import fp from 'fastify-plugin'
-import { isLoopback } from '../lib/http/loopback.ts'
+import { isLoopback } from '../lib/http/address.ts'
 import { Connections } from './admin-listener/connections.ts'
 import { createAdmin } from './admin-listener/server.ts'
 

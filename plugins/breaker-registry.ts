@@ -4,10 +4,10 @@
  */
 import type { FastifyPluginAsync } from 'fastify'
 import fp from 'fastify-plugin'
+import type { DeepPartial } from '../config/complete.ts'
 import type { BreakerOptions } from '../config/schema.ts'
 import { monotonic, type Clock } from '../lib/clock.ts'
 import { systemRandom, type Random } from '../lib/random.ts'
-import type { DeepPartial } from './breaker-registry/options.ts'
 import { BreakerRegistry } from './breaker-registry/registry.ts'
 
 export { BreakerOpenError } from './breaker-registry/open-error.ts'

@@ -3,7 +3,7 @@
  * What a peer says about the client is believed only where the peer is a trusted proxy. Decorates `app.edge` and `request.exchange`.
  */
 import { randomUUID } from 'node:crypto'
-import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { IncomingMessage } from 'node:http'
 import type { Socket } from 'node:net'
 import type { FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
@@ -12,6 +12,7 @@ import { Peer } from '../lib/http/forwarded.ts'
 import { RequestHeadReader } from '../lib/http/request-head.ts'
 import { isRequestId } from '../lib/http/request-id.ts'
 import { compileTrust, plainAddress, type Trust } from '../lib/http/trust.ts'
+import { closeWithConnection } from './waiting-responses.ts'
 
 export interface EdgeOptions {
   /** Addresses or CIDRs of proxies in front. Default: none is trusted. */
@@ -30,6 +31,8 @@ export interface Edge {
   peerOf (raw: IncomingMessage): Peer
   /** Gives the request its exchange, where no hook has run: in Fastify's handler of framework errors. */
   begin (request: FastifyRequest, reply: FastifyReply): void
+  /** The exchanges on a connection that have not been answered whole, in their order; pipelined ones wait behind each other. */
+  openOn (socket: Socket): Exchange[]
 }
 
 declare module 'fastify' {
@@ -45,9 +48,9 @@ declare module 'fastify' {
 const kPeer = Symbol('breakwater.peer')
 const kRequestId = Symbol('breakwater.requestId')
 const kLatest = Symbol('breakwater.latest')
-const kWaiting = Symbol('breakwater.waiting')
+const kEarlier = Symbol('breakwater.earlier')
 
-interface TaggedSocket extends Socket { [kPeer]?: Peer, [kLatest]?: FastifyReply, [kWaiting]?: Set<ServerResponse>, encrypted?: boolean }
+interface TaggedSocket extends Socket { [kPeer]?: Peer, [kLatest]?: FastifyReply, [kEarlier]?: Set<FastifyReply>, encrypted?: boolean }
 interface TaggedRequest extends IncomingMessage { [kRequestId]?: string }
 
 function peerOf (socket: TaggedSocket, trust: Trust): Peer {
@@ -73,32 +76,23 @@ export function requestIdSource (options: EdgeOptions): (raw: IncomingMessage) =
   return (raw) => requestIdOf(raw, header, trust(plainAddress(raw.socket.remoteAddress)))
 }
 
-/**
- * Responses that wait behind another one on their connection: when that breaks, Node closes only the one that was being sent.
- * Whoever waits for the `close` of one of the others would wait for ever.
- */
-function closeWithConnection (socket: TaggedSocket, response: ServerResponse): void {
-  const waiting = socket[kWaiting] ?? watchWaiting(socket)
-  waiting.add(response)
-  response.on('close', () => { waiting.delete(response) })
-}
-
-function watchWaiting (socket: TaggedSocket): Set<ServerResponse> {
-  const waiting = new Set<ServerResponse>()
-  socket[kWaiting] = waiting
-  socket.on('close', () => {
-    for (const response of waiting) {
-      if (response.socket !== null) continue
-      response.destroy()
-      response.emit('close')
-    }
-  })
-  return waiting
-}
-
 /** The reply to the latest request that began on a connection, or null. */
 export function latestReplyOn (socket: Socket): FastifyReply | null {
   return (socket as TaggedSocket)[kLatest] ?? null
+}
+
+/** A pipelined request: the one before it is not the latest any more, and is still to be answered. */
+function keepEarlier (socket: TaggedSocket, earlier: FastifyReply): void {
+  const open = socket[kEarlier] ??= new Set()
+  open.add(earlier)
+  earlier.raw.on('close', () => { open.delete(earlier) })
+}
+
+function openOn (socket: TaggedSocket): Exchange[] {
+  const latest = socket[kLatest]
+  return [...socket[kEarlier] ?? [], ...latest === undefined ? [] : [latest]]
+    .filter(({ raw }) => !raw.writableFinished && !raw.destroyed)
+    .map(({ request }) => request.exchange)
 }
 
 const edge: FastifyPluginAsync<EdgeOptions> = async (app, options) => {
@@ -116,11 +110,14 @@ const edge: FastifyPluginAsync<EdgeOptions> = async (app, options) => {
     request.id = id
     request.exchange = new Exchange(id, client, performance.now())
     reply.header(requestIdHeader, id)
+    if (reply.raw.socket === null) {
+      closeWithConnection(socket, reply.raw)
+      if (socket[kLatest] !== undefined) keepEarlier(socket, socket[kLatest])
+    }
     socket[kLatest] = reply
-    if (reply.raw.socket === null) closeWithConnection(socket, reply.raw)
   }
 
-  app.decorate('edge', { requestIdHeader, head, peerOf: (raw: IncomingMessage) => peerOf(raw.socket, trust), begin })
+  app.decorate('edge', { requestIdHeader, head, peerOf: (raw: IncomingMessage) => peerOf(raw.socket, trust), begin, openOn })
   // Asked now, as the system forgets who the peer was when that breaks the connection.
   app.server.on('connection', (socket: Socket) => { peerOf(socket, trust) })
   app.decorateRequest('exchange', null as unknown as Exchange)

@@ -4,7 +4,7 @@
  */
 import type { FastifyPluginAsync } from 'fastify'
 import fp from 'fastify-plugin'
-import { inOrder } from '../lib/breaker/in-order.ts'
+import { Emitter } from '../lib/emitter.ts'
 import { Journal, type JournalEvent, type JournalPage } from '../lib/journal.ts'
 import type { BreakerTransition } from './breaker-registry.ts'
 import type { HealthChange } from './health-polling.ts'
@@ -40,28 +40,13 @@ declare module 'fastify' {
 
 const eventJournal: FastifyPluginAsync<EventJournalOptions> = async (app, options) => {
   const journal = new Journal(options.capacity)
-  const listeners = new Set<{ call: EventListener }>()
+  const listeners = new Emitter<JournalEvent>((err) => { app.log.error({ err, source: 'event-journal' }, 'listener_failed') })
   const sources = new Map<'breakers' | 'health', () => void>()
-
-  const report = (err: unknown): void => { app.log.error({ err }, 'event_listener_failed') }
-
-  function guarded (listener: EventListener, event: JournalEvent): void {
-    try {
-      const result = listener(event)
-      if (result instanceof Promise) result.catch(report)
-    } catch (error) {
-      report(error)
-    }
-  }
-
-  const tell = inOrder((event: JournalEvent) => {
-    for (const { call } of Array.from(listeners)) guarded(call, event)
-  })
 
   function record (type: string, fields: Readonly<Record<string, unknown>> = {}): JournalEvent {
     const { at } = fields
     const event = journal.append(type, typeof at === 'string' ? at : new Date().toISOString(), fields)
-    tell(event)
+    listeners.emit(event)
     return event
   }
 
@@ -84,11 +69,7 @@ const eventJournal: FastifyPluginAsync<EventJournalOptions> = async (app, option
     get lastSeq () { return journal.lastSeq },
     record,
     since: (seq: number, limit?: number) => journal.since(seq, limit),
-    subscribe (listener: EventListener) {
-      const entry = { call: listener }
-      listeners.add(entry)
-      return () => { listeners.delete(entry) }
-    }
+    subscribe: (listener: EventListener) => listeners.on(listener)
   })
 }
 

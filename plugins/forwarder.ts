@@ -8,20 +8,22 @@ import replyFrom, { type FastifyReplyFromHooks } from '@fastify/reply-from'
 import type { FastifyInstance, FastifyPluginAsync, FastifyReply } from 'fastify'
 import fp from 'fastify-plugin'
 import type { RouteOptions, TimeoutOptions } from '../config/schema.ts'
+import { Lane, type SelectBreaker } from '../lib/balance/select.ts'
 import { failureOf, type Outcome, type Reason } from '../lib/failure.ts'
 import type { Exchange } from '../lib/exchange.ts'
-import { problem, retryAfter } from '../lib/http/problem.ts'
+import { keptRequestFields, mayHaveLostFields } from '../lib/http/field-limit.ts'
+import { retryAfter } from '../lib/http/problem.ts'
 import type { RequestHead } from '../lib/http/request-head.ts'
 import { parseTarget, type Target } from '../lib/http/target.ts'
 import { systemRandom, type Random } from '../lib/random.ts'
 import { forwardedPath } from '../lib/route/rewrite.ts'
-import { bodyPending, linger } from './connection.ts'
 import { Attempt } from './forwarder/attempt.ts'
 import { Forward, type AnswerCallback, type ForwardHost } from './forwarder/forward.ts'
+import { guardAnswers } from './forwarder/guard.ts'
 import { RequestBody } from './forwarder/request-body.ts'
-import { Lane, type SelectBreaker } from './forwarder/select.ts'
 import type {} from './edge.ts'
 import type {} from './breaker-registry.ts'
+import { answererOf, refuse } from './refusal.ts'
 import type { UpstreamPool } from './upstream-pools.ts'
 import type { Upstream } from './upstream-pools/upstream.ts'
 
@@ -40,10 +42,10 @@ declare module 'fastify' {
     /**
      * Forwards the request to an upstream of a pool. What goes wrong is answered as a problem document; nothing is thrown for it.
      * @param target the pool's name, or a route
-     * @throws Error where there is no such pool, or forward() was called before on this reply
+     * @throws Error where there is no such pool, forward() was called before on this reply, or the request has been answered
      */
     forward (target: string | ForwardRoute): FastifyReply
-    /** Answers with the problem document of a reason, and notes the reason. */
+    /** Answers with the problem document of a reason, and notes the reason. Only notes it where another answer is on its way. */
     refuse (reason: Reason): FastifyReply
   }
 }
@@ -91,7 +93,7 @@ const hooks: FastifyReplyFromHooks = {
 }
 
 function sendAnswer (_request: unknown, reply: FastifyReply, { stream }: { stream: Buffer | Readable | undefined }): void {
-  // Somebody answered while we waited (a handler timeout): an unread stream would keep its connection for ever.
+  // Somebody answered past Fastify while we waited (a hijacked reply): an unread stream would keep its connection for ever.
   if (reply.sent && stream instanceof Readable) stream.destroy()
   else reply.send(stream)
 }
@@ -100,7 +102,7 @@ class Forwarder implements ForwardHost {
   readonly #app: FastifyInstance
   readonly #maxBodyBytes: number
   readonly #random: Random
-  readonly #lanes = new WeakMap<UpstreamPool, Lane>()
+  readonly #lanes = new WeakMap<UpstreamPool, Lane<Upstream>>()
   readonly requestIdHeader: string
 
   constructor (app: FastifyInstance, options: ForwarderOptions) {
@@ -117,22 +119,25 @@ class Forwarder implements ForwardHost {
     if (pool === undefined) throw new Error(`there is no pool named "${route.pool}"`)
     const tagged: TaggedRequest = raw
     if (tagged[kJob] !== undefined) throw new Error('reply.forward() was called twice for one request')
+    if (reply.sent || answererOf(reply.raw) !== undefined) throw new Error('reply.forward() was called for a request that has been answered')
     tagged[kJob] = null
     // Whoever left while hooks were at work is not worth an upstream's while.
-    if (reply.raw.destroyed) return this.#refuse(reply, 'client_cancelled')
+    if (reply.raw.destroyed) return refuse(reply, 'client_cancelled')
     exchange.pool = pool.name
     if (route.path !== undefined) exchange.route = route.path
 
     const target = parseTarget(raw.url ?? '', raw.method ?? '')
     const head = target === null || !isKnownVersion(raw) || tooManyFields(raw) ? null : this.#app.edge.head.read(raw.rawHeaders, raw.method ?? '')
-    if (target === null || head === null) return this.#refuse(reply, tooManyFields(raw) ? 'headers_too_large' : 'bad_request')
+    if (target === null || head === null) return refuse(reply, tooManyFields(raw) ? 'headers_too_large' : 'bad_request')
     const limit = route.maxBodyBytes ?? this.#maxBodyBytes
-    if (limit > 0 && head.contentLength > limit) return this.#refuse(reply, 'body_too_large')
+    if (limit > 0 && head.contentLength > limit) return refuse(reply, 'body_too_large')
+    const now = performance.now()
+    const body = bodyOf(reply, head, limit, now)
+    if (limit > 0 && body instanceof Buffer && body.length > limit) return refuse(reply, 'body_too_large')
 
     const lane = this.#laneOf(pool)
-    const now = performance.now()
     const refusal = lane.select(now)
-    if (refusal !== null) return this.#refuse(reply, refusal, retryAfter(lane.expectedMs(refusal, now), this.#random))
+    if (refusal !== null) return refuse(reply, refusal, retryAfter(lane.expectedMs(refusal, now), this.#random))
     const upstream = pool.upstreams[lane.index] as Upstream
     const breaker = lane.breakers[lane.index] ?? null
     const permit = lane.permit
@@ -140,7 +145,6 @@ class Forwarder implements ForwardHost {
     const fields = raw.headers
     let attempt: Attempt | null = null
     try {
-      const body = bodyOf(reply, head, limit, now)
       const forward = new Forward(this, reply, exchange, limitsOf(pool, route), body instanceof RequestBody ? body : null)
       const outgoing = {
         method: raw.method as string,
@@ -173,7 +177,7 @@ class Forwarder implements ForwardHost {
     for (const pool of this.#app.pools.list()) this.#laneOf(pool)
   }
 
-  #laneOf (pool: UpstreamPool): Lane {
+  #laneOf (pool: UpstreamPool): Lane<Upstream> {
     let lane = this.#lanes.get(pool)
     if (lane === undefined) {
       lane = new Lane(pool, ({ id }): SelectBreaker | null =>
@@ -198,23 +202,12 @@ class Forwarder implements ForwardHost {
   // ---- what a forward reports
 
   refuse (reply: FastifyReply, reason: Reason): FastifyReply {
-    return this.#refuse(reply, reason, failureOf(reason).status === 503 ? retryAfter(1000, this.#random) : undefined)
-  }
-
-  #refuse (reply: FastifyReply, reason: Reason, retryAfterSeconds?: number): FastifyReply {
-    const { exchange } = reply.request
-    exchange.fail(reason)
-    const { status, headers, body } = problem(reason, exchange.requestId, undefined, retryAfterSeconds)
-    if (bodyPending(reply.request.raw)) {
-      headers['connection'] = 'close'
-      linger(reply.request.raw, reply.raw)
-    }
-    return reply.code(status).headers(headers).send(body)
+    return refuse(reply, reason, failureOf(reason).status === 503 ? retryAfter(1000, this.#random) : undefined)
   }
 
   attemptEnded (exchange: Exchange, attempt: Attempt, reason: Reason, outcome: Outcome, error: string): void {
-    // A client that left or took nothing, whatever the reason's name: no upstream's error.
-    if (outcome === 'cancelled' || failureOf(reason).side === 'client') return
+    // A client that left or took nothing, whatever the reason's name, or a limit of our own: no upstream's error.
+    if (outcome === 'cancelled' || failureOf(reason).side !== 'upstream') return
     const { pool, id } = attempt.upstream
     this.#app.log.warn({ request_id: exchange.requestId, pool, upstream: id, reason, outcome, error }, 'upstream_error')
   }
@@ -226,10 +219,9 @@ function isKnownVersion (raw: IncomingMessage): boolean {
 }
 
 /** Node drops header fields over its limit silently; a request that lost some is refused. */
-function tooManyFields (raw: IncomingMessage): boolean {
-  return raw.rawHeaders.length > maxRawHeaders
+function tooManyFields ({ rawHeaders, socket }: IncomingMessage): boolean {
+  return mayHaveLostFields(rawHeaders.length, (socket as { server?: { maxHeadersCount?: number | null } }).server?.maxHeadersCount)
 }
-const maxRawHeaders = 4000
 
 function limitsOf (pool: UpstreamPool, route: ForwardRoute): TimeoutOptions {
   const { timeouts } = pool.options
@@ -269,6 +261,9 @@ const forwarder: FastifyPluginAsync<ForwarderOptions> = async (app, options) => 
     throw new Error('@fastify/reply-from is registered in this scope already: register breakwater-forwarder in a scope of its own')
   }
   await app.register(replyFrom, { base: 'http://upstream.invalid', undici: requester as never, retryMethods: [], disableRequestLogging: true })
+  // Node's own limit is half of it.
+  app.server.maxHeadersCount ??= keptRequestFields
+  guardAnswers(app)
   const instance = new Forwarder(app, options)
   app.addHook('onReady', async () => { instance.prepare() })
   app.decorateReply('forward', function (this: FastifyReply, target: string | ForwardRoute): FastifyReply {

@@ -5,9 +5,9 @@
 import createError from '@fastify/error'
 import fp from 'fastify-plugin'
 import { monotonic, type Clock } from '../lib/clock.ts'
+import { Emitter } from '../lib/emitter.ts'
 import type { HealthCause } from '../lib/health/cause.ts'
 import { systemRandom, type Random } from '../lib/random.ts'
-import { Emitter } from './health-polling/emitter.ts'
 import { Tracker, type CheckResult, type HealthView, type TrackerContext } from './health-polling/tracker.ts'
 import type { UpstreamPools } from './upstream-pools.ts'
 
@@ -63,7 +63,7 @@ export default fp<HealthPollingOptions>(async (app, options) => {
   const { clock = monotonic, random = systemRandom } = options
   const log = app.log
   const pools: UpstreamPools = app.pools
-  const changes = new Emitter<HealthChange>((err) => log.error({ err }, 'a listener of health changes failed'))
+  const changes = new Emitter<HealthChange>((err) => log.error({ err, source: 'health-polling' }, 'listener_failed'))
   let trackers = new Map<string, Tracker>()
   let state: 'idle' | 'polling' | 'closed' = 'idle'
 

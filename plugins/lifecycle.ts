@@ -8,9 +8,15 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { FastifyPluginAsync } from 'fastify'
 import fp from 'fastify-plugin'
 import type { ServerOptions } from '../config/schema.ts'
+import { retryAfter } from '../lib/http/problem.ts'
+import { systemRandom, type Random } from '../lib/random.ts'
+import type {} from './edge.ts'
 import { refuse } from './refusal.ts'
 
-export type LifecycleOptions = Partial<ServerOptions['shutdown']>
+export interface LifecycleOptions extends Partial<ServerOptions['shutdown']> {
+  /** Where jitter comes from. Default: Math.random. */
+  random?: Random
+}
 
 /** serving · stopping: still serving, readiness is off · draining: the listener is closed, accepted requests finish */
 export type Phase = 'serving' | 'stopping' | 'draining'
@@ -53,7 +59,7 @@ function isIdle (socket: TrackedSocket): boolean {
   return idle
 }
 
-const lifecycle: FastifyPluginAsync<LifecycleOptions> = async (app, { delayMs = 0, graceMs = 10000 }) => {
+const lifecycle: FastifyPluginAsync<LifecycleOptions> = async (app, { delayMs = 0, graceMs = 10000, random = systemRandom }) => {
   const sockets = new Set<TrackedSocket>()
   let phase: Phase = 'serving'
   let incomplete: ShutdownIncompleteError | null = null
@@ -80,7 +86,11 @@ const lifecycle: FastifyPluginAsync<LifecycleOptions> = async (app, { delayMs = 
       incomplete = new ShutdownIncompleteError(open)
       app.log.error({ open, graceMs }, 'shutdown_incomplete')
     }
-    for (const socket of sockets) socket.destroy()
+    for (const socket of sockets) {
+      // We cut these: the log must not say that their clients left.
+      if (app.hasDecorator('edge')) for (const exchange of app.edge.openOn(socket)) exchange.fail('draining')
+      socket.destroy()
+    }
   }
 
   app.decorate('lifecycle', { get phase () { return phase } })
@@ -92,7 +102,7 @@ const lifecycle: FastifyPluginAsync<LifecycleOptions> = async (app, { delayMs = 
     socket[kLatest] = reply.raw
     // Who asks whether the process lives and is ready is told so to the end.
     if (phase !== 'draining' || request.routeOptions.config.shedExempt === true) return done()
-    refuse(reply.header('connection', 'close'), 'draining', 1)
+    refuse(reply.header('connection', 'close'), 'draining', retryAfter(1000, random))
   })
 
   app.addHook('onListen', async () => {

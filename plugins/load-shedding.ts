@@ -6,14 +6,15 @@ import underPressure from '@fastify/under-pressure'
 import type { ServerResponse } from 'node:http'
 import type { FastifyPluginAsync, FastifyReply } from 'fastify'
 import fp from 'fastify-plugin'
-import { Value } from 'typebox/value'
-import { SheddingOptions as SheddingSchema, type SheddingOptions } from '../config/schema.ts'
+import { completeShedding } from '../config/complete.ts'
+import type { SheddingOptions } from '../config/schema.ts'
 import { retryAfter } from '../lib/http/problem.ts'
 import { systemRandom, type Random } from '../lib/random.ts'
 import { Gate } from '../lib/shed/gate.ts'
 import type {} from './edge.ts'
 import { guardMemoryUsage } from './load-shedding/memory-usage.ts'
 import { refuse } from './refusal.ts'
+import { closeWithConnection } from './waiting-responses.ts'
 
 export interface LoadSheddingOptions extends Partial<Omit<SheddingOptions, 'pressure'>> {
   pressure?: Partial<SheddingOptions['pressure']>
@@ -53,7 +54,7 @@ declare module 'fastify' {
 const kGate = Symbol('breakwater.gate')
 interface TaggedResponse extends ServerResponse { [kGate]?: Gate | undefined }
 
-/** The only event that always comes, and comes once, whatever became of the request. */
+/** The only event that always comes, and comes once, whatever became of the request (with `closeWithConnection` for those that wait). */
 function releasePlace (this: TaggedResponse): void {
   const gate = this[kGate]
   if (gate === undefined) return
@@ -61,18 +62,10 @@ function releasePlace (this: TaggedResponse): void {
   gate.release()
 }
 
-/** Fills in the defaults and checks. Throws a TypeError that names each bad option. */
-function complete (given: Omit<LoadSheddingOptions, 'random'>): SheddingOptions {
-  const options: unknown = Value.Default(SheddingSchema, structuredClone(given))
-  if (Value.Check(SheddingSchema, options)) return options
-  const details = Value.Errors(SheddingSchema, options).map((each) => `shedding${each.instancePath.replaceAll('/', '.')}: ${each.message}`)
-  throw new TypeError(`invalid load-shedding options:\n  ${details.join('\n  ')}`)
-}
-
 const over = (value: number, limit: number): boolean => limit > 0 && value > limit
 
 const loadShedding: FastifyPluginAsync<LoadSheddingOptions> = async (app, { random = systemRandom, ...given }) => {
-  const options = complete(given)
+  const options = completeShedding(given)
   const { pressure: limits } = options
   const gate = new Gate(options.maxInFlight)
   const shed = { shed_capacity: 0, shed_pressure: 0 }
@@ -111,10 +104,17 @@ const loadShedding: FastifyPluginAsync<LoadSheddingOptions> = async (app, { rand
   app.addHook('onRequest', (request, reply, done) => {
     if (request.routeOptions.config.shedExempt === true) return done()
     if (pressed()) return shedRequest(reply, 'shed_pressure')
-    if (!gate.tryAcquire()) return shedRequest(reply, 'shed_capacity')
     const response = reply.raw as TaggedResponse
+    const waits = response.socket === null
+    // Whoever left while other hooks were at work: its close has been, so that a place would never come back.
+    if (response.destroyed || (waits && request.raw.socket.destroyed)) {
+      refuse(reply, 'client_cancelled')
+      return
+    }
+    if (!gate.tryAcquire()) return shedRequest(reply, 'shed_capacity')
     response[kGate] = gate
     response.on('close', releasePlace)
+    if (waits) closeWithConnection(request.raw.socket, response)
     done()
   })
 

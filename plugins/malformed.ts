@@ -5,8 +5,10 @@ import type { FastifyInstance, FastifyReply } from 'fastify'
 import { malformedReason } from '../lib/classify.ts'
 import type { Reason } from '../lib/failure.ts'
 import { problem } from '../lib/http/problem.ts'
+import { closeGently, reset } from './connection.ts'
 import { latestReplyOn } from './edge.ts'
 import { rawProblem } from './raw-problem.ts'
+import { refuse } from './refusal.ts'
 
 /** An error of Node's `clientError` event. */
 export interface ParserError extends NodeJS.ErrnoException {
@@ -83,7 +85,7 @@ function answerBare (socket: Socket, verdict: Malformed, requestIdHeader: string
   const { reason, requestId } = verdict
   const end = (): void => {
     if (socket.writable) socket.end(rawProblem(reason, requestId, requestIdHeader))
-    destroyGently(socket)
+    closeGently(socket, lingerMs)
   }
   verdict.bytes = problem(reason, requestId).body.length
   if (latest === null || latest.raw.closed) end()
@@ -92,28 +94,18 @@ function answerBare (socket: Socket, verdict: Malformed, requestIdHeader: string
 
 /** The body of a request is malformed, or too late: it is answered in its place, if it has no answer yet. */
 function answerRequest (socket: Socket, reply: FastifyReply, reason: Reason): void {
-  reply.request.exchange.fail(reason)
-  if (reply.raw.headersSent && !reply.raw.writableEnded) {
-    socket.resetAndDestroy()
-    return
-  }
-  ;(socket as { destroySoon?: () => void }).destroySoon = () => { destroyGently(socket) }
-  if (reply.raw.writableEnded) {
-    destroyGently(socket)
-    return
-  }
-  reply.raw.shouldKeepAlive = false
-  if (reply.sent) return
-  const { status, headers, body } = problem(reason, reply.request.id)
-  reply.code(status).headers(headers).send(body)
+  const { raw, request: { exchange } } = reply
+  // Hooks may still be at work on an earlier refusal: two answers are none.
+  const refusedBefore = exchange.reason !== null
+  exchange.fail(reason)
+  const { writableEnded } = raw
+  if (raw.headersSent && !writableEnded) return reset(socket)
+  raw.shouldKeepAlive = false
+  if (!refusedBefore && !reply.sent) refuse(reply, reason)
+  // Whatever was to happen behind an answer: nobody reads on now, so there is no end of the request to wait for.
+  ;(socket as { destroySoon?: () => void }).destroySoon = () => { closeGently(socket, lingerMs) }
+  if (writableEnded) closeGently(socket, lingerMs)
 }
 
-/** How long a client may go on sending behind our answer: closing at once would take the answer away. */
+/** How long a client may go on sending behind our answer. */
 const lingerMs = 500
-
-function destroyGently (socket: Socket): void {
-  socket.end()
-  const timer = setTimeout(() => { socket.destroy() }, lingerMs)
-  timer.unref()
-  socket.once('close', () => { clearTimeout(timer) })
-}

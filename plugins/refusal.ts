@@ -1,19 +1,42 @@
+/** How a request is refused, and that it gets one answer: Fastify's `reply.sent` stays false while onSend hooks are at work. */
+import type { ServerResponse } from 'node:http'
 import type { FastifyReply } from 'fastify'
 import type { Reason } from '../lib/failure.ts'
-import { problem } from '../lib/http/problem.ts'
+import { problem, sendProblem } from '../lib/http/problem.ts'
 import { bodyPending, linger } from './connection.ts'
+
+/** Who is at work on the answer to a request. */
+export interface Answerer {
+  /** Somebody else is about to answer. True: it ended, or had; false: its own answer is on its way to the client. */
+  giveWay (): boolean
+  /** Its answer will not be sent: something threw on the way. */
+  takeBack (): void
+}
+
+const kAnswerer = Symbol('breakwater.answerer')
+interface TaggedResponse extends ServerResponse { [kAnswerer]?: Answerer | undefined }
+
+export function answererOf (response: ServerResponse): Answerer | undefined {
+  return (response as TaggedResponse)[kAnswerer]
+}
+
+export function setAnswerer (response: ServerResponse, answerer: Answerer | undefined): void {
+  ;(response as TaggedResponse)[kAnswerer] = answerer
+}
 
 /**
  * Refuses a request with the problem document of a reason, which is noted in its exchange. What the client may still be sending
- * is not read, so the connection is closed behind the answer.
+ * is not read, so the connection is closed behind the answer. Does nothing where another answer is on its way.
+ * @param retryAfterSeconds whole seconds, at least 1; left out where a retry would not help
  */
 export function refuse (reply: FastifyReply, reason: Reason, retryAfterSeconds?: number): FastifyReply {
-  const { request } = reply
+  const { request, raw } = reply
   request.exchange?.fail(reason)
-  const { status, headers, body } = problem(reason, request.id, undefined, retryAfterSeconds)
+  if (answererOf(raw)?.giveWay() === false) return reply
+  const refusal = problem(reason, request.id, undefined, retryAfterSeconds)
   if (bodyPending(request.raw)) {
-    headers['connection'] = 'close'
-    linger(request.raw, reply.raw)
+    refusal.headers['connection'] = 'close'
+    linger(request.raw, raw)
   }
-  return reply.code(status).headers(headers).send(body)
+  return sendProblem(reply, refusal)
 }

@@ -4,8 +4,8 @@
  */
 import type { FastifyPluginAsync } from 'fastify'
 import fp from 'fastify-plugin'
-import { Value } from 'typebox/value'
-import { PoolOptions } from '../config/schema.ts'
+import { completePools, type DeepPartial } from '../config/complete.ts'
+import type { PoolOptions } from '../config/schema.ts'
 import type { Balancer } from '../lib/balance/balancer.ts'
 import { RoundRobin } from '../lib/balance/round-robin.ts'
 import { systemRandom, type Random } from '../lib/random.ts'
@@ -15,7 +15,6 @@ export type { Upstream }
 
 /** A pool's settings as code may give them: everything but the upstreams may be left out, and an upstream may be a bare URL. */
 export type PoolInput = { upstreams: ReadonlyArray<string | { url: string, weight?: number }> } & { [K in Exclude<keyof PoolOptions, 'upstreams'>]?: DeepPartial<PoolOptions[K]> }
-type DeepPartial<T> = T extends object ? { [K in keyof T]?: DeepPartial<T[K]> | undefined } : T
 
 export interface UpstreamPoolsOptions {
   pools: Readonly<Record<string, PoolInput | PoolOptions>>
@@ -45,32 +44,22 @@ declare module 'fastify' {
   }
 }
 
-/** Fills in the defaults and checks. Throws a TypeError that names each bad option with its path. */
-export function completePool (name: string, input: PoolInput | PoolOptions): PoolOptions {
-  const upstreams = input.upstreams.map((each) => typeof each === 'string' ? { url: each } : { ...each })
-  const options: unknown = Value.Default(PoolOptions, { ...structuredClone({ ...input, upstreams: [] }), upstreams })
-  if (!Value.Check(PoolOptions, options)) {
-    const details = Value.Errors(PoolOptions, options).map((each) => `${name}${each.instancePath.replaceAll('/', '.')}: ${each.message}`)
-    throw new TypeError(`invalid pool options:\n  ${details.join('\n  ')}`)
-  }
-  return options
+/** An upstream that is given as a bare URL, written out. */
+function withUrls (input: PoolInput | PoolOptions): object {
+  const { upstreams } = input
+  return Array.isArray(upstreams) ? { ...input, upstreams: upstreams.map((each: unknown) => typeof each === 'string' ? { url: each } : each) } : input
 }
 
-function buildPool (name: string, input: PoolInput | PoolOptions, random: Random): UpstreamPool {
-  const options = completePool(name, input)
+function buildPool (name: string, options: PoolOptions, random: Random): UpstreamPool {
   const upstreams = options.upstreams.map((each) => new Upstream(name, each, options))
-  const ids = new Set<string>()
-  for (const { id } of upstreams) {
-    if (ids.has(id)) throw new TypeError(`invalid pool options:\n  ${name}.upstreams: ${id} stands there twice`)
-    ids.add(id)
-  }
-  return Object.freeze({ name, options: Object.freeze(options), upstreams: Object.freeze(upstreams), balancer: new RoundRobin(upstreams.length, random) })
+  return Object.freeze({ name, options, upstreams: Object.freeze(upstreams), balancer: new RoundRobin(upstreams.length, random) })
 }
 
 const upstreamPools: FastifyPluginAsync<UpstreamPoolsOptions> = async (app, { pools: inputs, random = systemRandom }) => {
   const pools = new Map<string, UpstreamPool>()
-  for (const [name, input] of Object.entries(inputs)) {
-    const pool = buildPool(name, input, random)
+  const complete = completePools(Object.fromEntries(Object.entries(inputs).map(([name, input]) => [name, withUrls(input)])))
+  for (const [name, options] of Object.entries(complete)) {
+    const pool = buildPool(name, options, random)
     pools.set(name, pool)
     if (pool.options.tls?.insecureSkipVerify === true) app.log.warn({ pool: name }, 'upstream certificates are NOT verified: insecureSkipVerify is set')
   }

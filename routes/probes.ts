@@ -1,14 +1,17 @@
 import type { FastifyInstance, FastifyPluginAsync } from 'fastify'
-import { problem } from '../lib/http/problem.ts'
+import { problem, retryAfter, sendProblem } from '../lib/http/problem.ts'
+import { systemRandom, type Random } from '../lib/random.ts'
 import type {} from '../plugins/readiness.ts'
 
 export interface ProbesOptions {
   /** The app whose readiness is told. Default: the one that they are registered in. */
   source?: FastifyInstance
+  /** Where jitter comes from. Default: Math.random. */
+  random?: Random
 }
 
 /** GET /livez: 204 while the process lives. GET /readyz: 204 when this instance should get traffic, else 503 with the reason. */
-const probes: FastifyPluginAsync<ProbesOptions> = async (app, { source = app }) => {
+const probes: FastifyPluginAsync<ProbesOptions> = async (app, { source = app, random = systemRandom }) => {
   const config = { shedExempt: true, accessLog: false }
 
   app.get('/livez', { config }, (_request, reply) => { reply.code(204).send() })
@@ -16,8 +19,7 @@ const probes: FastifyPluginAsync<ProbesOptions> = async (app, { source = app }) 
   app.get('/readyz', { config }, (request, reply) => {
     const { ready, reason, detail } = source.readiness()
     if (ready || reason === null) return reply.code(204).header('cache-control', 'no-store').send()
-    const { headers, body } = problem(reason, request.id, detail, 1)
-    return reply.code(503).headers(headers).send(body)
+    return sendProblem(reply, problem(reason, request.id, detail, retryAfter(1000, random)))
   })
 }
 

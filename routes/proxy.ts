@@ -1,6 +1,7 @@
 import { METHODS, type IncomingMessage } from 'node:http'
 import type { FastifyError, FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify'
 import type { RouteOptions } from '../config/schema.ts'
+import { ExchangeError } from '../lib/exchange.ts'
 import { parseTarget } from '../lib/http/target.ts'
 import { RouteTable } from '../lib/route/table.ts'
 import type {} from '../plugins/forwarder.ts'
@@ -34,6 +35,7 @@ const proxy: FastifyPluginAsync<ProxyOptions> = async (app, { routes }) => {
   app.addContentTypeParser('*', (_request, _payload, done) => { done(null) })
 
   app.setErrorHandler<FastifyError>((error, request, reply) => {
+    if (error instanceof ExchangeError) return reply.refuse(error.reason)
     // What a hook of the app refuses on purpose (401, 429) is the app's to answer.
     if (error.statusCode !== undefined && error.statusCode < 500) throw error
     request.log.error({ err: error }, 'internal_error')

@@ -4,4 +4,6 @@
  */
 export interface Balancer {
   pick (usable: Int32Array, count: number): number
+  /** The latest pick, of this member, came to nothing: its turn is not used up. At most once for each pick. */
+  giveBack (index: number): void
 }

@@ -8,6 +8,8 @@ import type { Balancer } from './balancer.ts'
 export class RoundRobin implements Balancer {
   readonly #lastTurn: Float64Array
   #turn: number
+  /** The turn that the latest pick had before. */
+  #turnBefore = 0
 
   /** The first turns are in random order, so that many instances do not all begin with the same upstream. */
   constructor (members: number, random: Random) {
@@ -29,7 +31,12 @@ export class RoundRobin implements Balancer {
       const index = usable[i] as number
       if ((lastTurn[index] as number) < (lastTurn[best] as number)) best = index
     }
+    this.#turnBefore = lastTurn[best] as number
     lastTurn[best] = this.#turn++
     return best
+  }
+
+  giveBack (index: number): void {
+    this.#lastTurn[index] = this.#turnBefore
   }
 }

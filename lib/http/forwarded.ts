@@ -56,7 +56,7 @@ export class Peer {
       'x-forwarded-host', given.forwardedHost === '' ? host : given.forwardedHost,
       'x-forwarded-port', given.forwardedPort === '' ? this.#hostPort : given.forwardedPort,
       'x-real-ip', client,
-      'forwarded', given.forwarded === '' ? own : `${given.forwarded}, ${own}`,
+      'forwarded', given.forwarded !== '' ? `${given.forwarded}, ${own}` : given.forwardedFor !== '' ? `${fromForwardedFor(given.forwardedFor)}, ${own}` : own,
       'via', given.via === '' ? viaEntry : `${given.via}, ${viaEntry}`)
     const wholePrefix = given.forwardedPrefix + prefix
     if (wholePrefix !== '') fields.push('x-forwarded-prefix', wholePrefix)
@@ -77,6 +77,17 @@ const token = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/
 /** A value as RFC 7239 wants it: a token, or a quoted string. */
 function quoted (value: string): string {
   return token.test(value) ? value : `"${value.replace(/["\\]/g, '\\$&')}"`
+}
+
+/** The elements that an X-Forwarded-For stands for, where a proxy in front knows no Forwarded: both have to tell the same chain. */
+function fromForwardedFor (list: string): string {
+  return list.split(',').map((entry) => `for=${forNode(entry.trim())}`).join(', ')
+}
+
+/** A node as RFC 7239 section 6 wants it: IPv6 in brackets and quotes; what is no address becomes `unknown`. */
+function forNode (entry: string): string {
+  if (/^\d{1,3}(?:\.\d{1,3}){3}$/.test(entry)) return entry
+  return /^\[?[0-9a-fA-F:.]+\]?$/.test(entry) && entry.includes(':') ? `"[${entry.replace(/^\[|\]$/g, '')}]"` : 'unknown'
 }
 
 /** The Via line of an answer, with ours added. */

@@ -1,10 +1,5 @@
-import ipaddr from 'ipaddr.js'
+import { isLoopback } from './address.ts'
 import { hostOf } from './target.ts'
-
-/** True for the addresses that only this machine itself can come from and reach: 127.0.0.0/8, ::1, and the former mapped into IPv6. */
-export function isLoopback (address: string): boolean {
-  return ipaddr.isValid(address) && ipaddr.process(address).range() === 'loopback'
-}
 
 /**
  * True for an authority that no name server has a say in: `localhost` or a loopback address, with or without a port. A name that

@@ -9,6 +9,18 @@ export interface Problem {
   body: Buffer
 }
 
+/** What of a Fastify reply it takes to send a problem. */
+export interface ProblemReply<R> {
+  code (status: number): ProblemReply<R>
+  headers (fields: Record<string, string>): ProblemReply<R>
+  send (body: Buffer): R
+}
+
+/** Sends a problem as it is, and returns what `send` does. */
+export function sendProblem<R> (reply: ProblemReply<R>, { status, headers, body }: Problem): R {
+  return reply.code(status).headers(headers).send(body)
+}
+
 /**
  * The answer to a refused or failed exchange: a problem document (RFC 9457), Proxy-Status (RFC 9209), and Retry-After where the
  * status allows it. Never names an upstream.

@@ -15,6 +15,21 @@ const neverNominated = new Set(['content-length', 'content-type', 'content-encod
 const Fields = function () {} as unknown as new () => ResponseFields
 Fields.prototype = Object.create(null)
 
+const transferEncoding = 'transfer-encoding'
+
+/**
+ * True for a body in a transfer coding other than chunked: undici takes only that one off, and with the field, which is
+ * hop-by-hop, the only word of the other codings would go.
+ */
+export function isTransferCoded (rawFields: readonly Buffer[], nameOf: (name: Buffer) => string): boolean {
+  for (let i = 0; i + 1 < rawFields.length; i += 2) {
+    const name = rawFields[i] as Buffer
+    if (name.length !== transferEncoding.length || nameOf(name) !== transferEncoding) continue
+    if ((rawFields[i + 1] as Buffer).toString('latin1').trim().toLowerCase() !== 'chunked') return true
+  }
+  return false
+}
+
 /**
  * The end-to-end fields of an upstream's answer.
  * @param rawFields name, value, name, value, ... as the parser read them

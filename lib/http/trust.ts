@@ -1,4 +1,4 @@
-import ipaddr from 'ipaddr.js'
+import { parseAddress, parseRange } from './address.ts'
 
 /** Says whether an address belongs to a proxy that we trust. */
 export type Trust = (address: string) => boolean
@@ -11,35 +11,17 @@ const nobody: Trust = () => false
  */
 export function compileTrust (entries: readonly string[]): Trust {
   if (entries.length === 0) return nobody
-  const ranges = entries.map(parseRange)
+  const ranges = entries.map(rangeOf)
   return (address) => {
     const parsed = parseAddress(address)
     return parsed !== null && ranges.some(([network, bits]) => parsed.kind() === network.kind() && parsed.match(network, bits))
   }
 }
 
-type Address = ReturnType<typeof ipaddr.process>
-
-function parseRange (entry: string): [Address, number] {
-  const slash = entry.indexOf('/')
-  const text = slash === -1 ? entry : entry.slice(0, slash)
-  const address = parseAddress(text)
-  if (address === null) throw new RangeError(`"${entry}" is neither an IP address nor a CIDR`)
-  const widest = text.includes(':') ? 128 : 32
-  const written = slash === -1 ? String(widest) : entry.slice(slash + 1)
-  const bits = /^\d{1,3}$/.test(written) ? Number(written) : Infinity
-  if (bits > widest) throw new RangeError(`"${entry}" is neither an IP address nor a CIDR`)
-  if (widest === 32 || address.kind() === 'ipv6') return [address, bits]
-  // A mapped IPv4 network, whose bits count from the beginning of the IPv6 address.
-  return bits < mappingBits ? [ipaddr.IPv6.parse(text), bits] : [address, bits - mappingBits]
-}
-
-const mappingBits = 96
-
-/** Only what is plainly an address: "1", "0x7f.1" and "010.0.0.1" mean different addresses to different readers. */
-function parseAddress (text: string): Address | null {
-  const plain = text.includes(':') ? ipaddr.IPv6.isValid(text) : ipaddr.IPv4.isValidFourPartDecimal(text)
-  return plain ? ipaddr.process(text) : null
+function rangeOf (entry: string): NonNullable<ReturnType<typeof parseRange>> {
+  const range = parseRange(entry)
+  if (range === null) throw new RangeError(`"${entry}" is neither an IP address nor a CIDR`)
+  return range
 }
 
 /** An address without the IPv6 mapping that a dual-stack socket puts before IPv4 addresses. */

@@ -3,7 +3,9 @@ import { METHODS, STATUS_CODES } from 'node:http'
 import type { Socket } from 'node:net'
 import Fastify, { LogController, type FastifyBaseLogger, type FastifyError, type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
 import { malformedReason } from '../../lib/classify.ts'
+import { sendProblem } from '../../lib/http/problem.ts'
 import { statusProblem } from '../../lib/http/status-problem.ts'
+import { closeGently } from '../connection.ts'
 import { rawProblem } from '../raw-problem.ts'
 
 /** Connections at the same time; a further one is closed at once. */
@@ -42,8 +44,7 @@ function quieter (log: FastifyBaseLogger): FastifyBaseLogger {
 }
 
 function refuse (request: FastifyRequest, reply: FastifyReply, status: number, detail: string): void {
-  const { headers, body } = statusProblem(status, STATUS_CODES[status] ?? 'Error', request.id, detail)
-  reply.code(status).headers(headers).send(body)
+  sendProblem(reply, statusProblem(status, STATUS_CODES[status] ?? 'Error', request.id, detail))
 }
 
 function answer (error: FastifyError, request: FastifyRequest, reply: FastifyReply): void {
@@ -63,5 +64,5 @@ function clientErrorHandler (error: NodeJS.ErrnoException, socket: Socket): void
   socket.end(rawProblem(reason))
   // The client may be sending still: what it sends is dropped, so that closing does not take the answer away.
   socket.resume()
-  setTimeout(() => { socket.destroy() }, 500).unref()
+  closeGently(socket, 500)
 }

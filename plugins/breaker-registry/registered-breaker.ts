@@ -1,11 +1,12 @@
 import { isDeepStrictEqual } from 'node:util'
+import type { DeepPartial } from '../../config/complete.ts'
 import type { BreakerOptions } from '../../config/schema.ts'
 import { Breaker } from '../../lib/breaker/breaker.ts'
 import type { BreakerSnapshot, Outcome, Transition } from '../../lib/breaker/types.ts'
 import type { Clock } from '../../lib/clock.ts'
 import type { Random } from '../../lib/random.ts'
 import { BreakerOpenError } from './open-error.ts'
-import { completeOptions, type DeepPartial } from './options.ts'
+import { completeOptions } from './options.ts'
 
 /** What all breakers of a registry share. */
 export interface BreakerHost {

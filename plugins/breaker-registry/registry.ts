@@ -1,10 +1,11 @@
 import type { FastifyBaseLogger } from 'fastify'
+import type { DeepPartial } from '../../config/complete.ts'
 import type { BreakerOptions } from '../../config/schema.ts'
-import { inOrder } from '../../lib/breaker/in-order.ts'
 import type { BreakerState, Transition, TransitionCause } from '../../lib/breaker/types.ts'
 import type { Clock } from '../../lib/clock.ts'
+import { Emitter } from '../../lib/emitter.ts'
 import type { Random } from '../../lib/random.ts'
-import { completeOptions, type DeepPartial } from './options.ts'
+import { completeOptions } from './options.ts'
 import { RegisteredBreaker, type BreakerHost, type RegisteredSnapshot } from './registered-breaker.ts'
 import { wallClock } from './wall-clock.ts'
 
@@ -38,15 +39,16 @@ export interface RegistryOptions {
 /** All breakers of an app, by pool and upstream. */
 export class BreakerRegistry {
   readonly #pools = new Map<string, Map<string, RegisteredBreaker>>()
-  readonly #listeners = new Set<TransitionListener>()
+  /** One queue for all breakers: a listener may act on another breaker than the one it hears of. */
+  readonly #events: Emitter<BreakerTransition>
   readonly #log: FastifyBaseLogger
   readonly #host: BreakerHost
 
   constructor ({ defaults, clock, random, log }: RegistryOptions) {
     this.#log = log
     const isoOf = wallClock(clock)
-    // one queue for all breakers: a listener may act on another breaker than the one it hears of
-    const tell = inOrder((event: BreakerTransition) => this.#tell(event))
+    this.#events = new Emitter((err) => { log.error({ err, source: 'breaker-registry' }, 'listener_failed') })
+    this.#events.on((event) => { this.#write(event) })
     this.#host = {
       clock,
       random,
@@ -56,7 +58,7 @@ export class BreakerRegistry {
         const { pool, upstream } = breaker
         // nobody is told of a breaker that was removed
         if (this.find(pool, upstream) !== breaker) return
-        tell(Object.freeze({ type: 'breaker_transition', pool, upstream, ...transition, at: isoOf(transition.at) }))
+        this.#events.emit(Object.freeze({ type: 'breaker_transition', pool, upstream, ...transition, at: isoOf(transition.at) }))
       }
     }
   }
@@ -101,12 +103,11 @@ export class BreakerRegistry {
 
   /** Calls `listener` after each transition, in order; returns the function that ends it. One that throws is logged and harms nobody. */
   on (_type: 'transition', listener: TransitionListener): () => void {
-    this.#listeners.add(listener)
-    return () => { this.#listeners.delete(listener) }
+    return this.#events.on(listener)
   }
 
   off (_type: 'transition', listener: TransitionListener): void {
-    this.#listeners.delete(listener)
+    this.#events.off(listener)
   }
 
   /** Commits what time alone has brought, for all breakers. Called once a second by the plugin. */
@@ -115,25 +116,9 @@ export class BreakerRegistry {
     for (const members of this.#pools.values()) for (const { breaker } of members.values()) breaker.sweep(now)
   }
 
-  #tell (event: BreakerTransition): void {
-    this.#guarded(() => this.#write(event))
-    for (const listener of Array.from(this.#listeners)) this.#guarded(() => listener(event))
-  }
-
   #write ({ pool, upstream, from, to, cause, generation, evidence, openForMs, reason }: BreakerTransition): void {
     const line = { pool, upstream, from, to, cause, generation, ...evidence, openForMs, reason }
     if (to === 'open') this.#log.warn(line, 'breaker_transition')
     else this.#log.info(line, 'breaker_transition')
-  }
-
-  /** A listener's mistake, a late one of an async listener included, must reach neither the breaker nor the other listeners. */
-  #guarded (call: () => unknown): void {
-    const report = (error: unknown) => this.#log.error({ err: error }, 'breaker_listener_failed')
-    try {
-      const result = call()
-      if (result instanceof Promise) result.catch(report)
-    } catch (error) {
-      report(error)
-    }
   }
 }

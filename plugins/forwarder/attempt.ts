@@ -1,6 +1,8 @@
-import type { Dispatcher } from 'undici'
+import { util, type Dispatcher } from 'undici'
 import { reasonOf } from '../../lib/classify.ts'
 import { failureOf, type Outcome, type Reason } from '../../lib/failure.ts'
+import { isTransferCoded } from '../../lib/http/response-head.ts'
+import type { Carried, Carrier } from '../upstream-pools/carrier.ts'
 import type { Upstream } from '../upstream-pools/upstream.ts'
 import { sendAsterisk } from './asterisk.ts'
 import { BodyTooLargeError, ClientGoneError, type RequestBody } from './request-body.ts'
@@ -43,8 +45,9 @@ type Handler = Pick<Required<Dispatcher.DispatchHandler>, 'onConnect' | 'onHeade
  * One try of an exchange at one upstream: it holds the breaker's permit and the upstream's in-flight place from the pick on, and
  * gives both back exactly once, whatever happens first. The connection's place is given back when undici is done with it.
  */
-export class Attempt implements Handler {
+export class Attempt implements Handler, Carried {
   readonly upstream: Upstream
+  carrier: Carrier | null = null
   stage: Stage = 'waiting'
   readonly #owner: AttemptOwner
   readonly #outgoing: Outgoing
@@ -71,20 +74,23 @@ export class Attempt implements Handler {
   /** True once no outcome can be reported any more. */
   get settled (): boolean { return this.#settled }
 
-  /** A connection is free: go. Called once, by the upstream. */
+  get abandoned (): boolean { return this.stage === 'done' }
+
+  /** A connection is free: go. Called once, by the upstream. Never throws. */
   start (): void {
     this.#entered = true
     // undici's pool may make the request later, when nobody puts its target right any more.
-    if (this.#outgoing.path === '*') this.#dispatchFresh()
-    else this.#dispatch(this.upstream.dispatcher)
+    this.#go(this.#outgoing.path === '*')
   }
 
-  /** On a connection of its own, for this one request. */
-  #dispatchFresh (): void {
-    const fresh = this.upstream.freshDispatcher()
-    this.#dispatch(fresh)
-    // It closes when the request is done.
-    void fresh.close()
+  #go (onFresh: boolean): void {
+    try {
+      if (onFresh) this.upstream.dispatchFresh((client) => { this.#dispatch(client) })
+      else this.#dispatch(this.upstream.dispatcher)
+    } catch (error) {
+      this.#leave()
+      if (this.stage !== 'done') this.#end('internal_error', 'ignored', error as Error)
+    }
   }
 
   #dispatch (dispatcher: Dispatcher): void {
@@ -111,7 +117,9 @@ export class Attempt implements Handler {
       this.upstream.withdraw(this)
       return
     }
-    this.#abort?.()
+    // Before it is about to send the request undici cannot be told: it would go on to connect, for nobody.
+    if (this.#abort === null) this.carrier?.giveUp(this)
+    else this.#abort()
   }
 
   resumeBody (): void {
@@ -140,6 +148,10 @@ export class Attempt implements Handler {
     if (this.stage === 'done') return true
     if (status < 100 || status > 599) {
       this.#fail('response_invalid', new Error(`status ${status}`))
+      return true
+    }
+    if (isTransferCoded(rawFields, util.headerNameToString)) {
+      this.#fail('response_invalid', new Error('a transfer coding other than chunked'))
       return true
     }
     if (status < 200) {
@@ -222,7 +234,7 @@ export class Attempt implements Handler {
   #goAgain (): void {
     this.#again = true
     this.#abort = null
-    this.#dispatchFresh()
+    this.#go(true)
   }
 }
 

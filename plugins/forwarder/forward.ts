@@ -3,15 +3,17 @@ import { Readable } from 'node:stream'
 import type { FastifyReply } from 'fastify'
 import { util } from 'undici'
 import type { TimeoutOptions } from '../../config/schema.ts'
-import type { Exchange } from '../../lib/exchange.ts'
+import { ExchangeError, type Exchange } from '../../lib/exchange.ts'
 import type { Outcome, Reason } from '../../lib/failure.ts'
 import { responseFields, type ResponseFields } from '../../lib/http/response-head.ts'
-import { afterReading, stallMs } from '../exact-timer.ts'
 import { abortConnection, linger } from '../connection.ts'
+import { answererOf, setAnswerer, type Answerer } from '../refusal.ts'
 import type { Attempt, AttemptOwner, Stage } from './attempt.ts'
+import { Deadline, type Limited } from './deadline.ts'
 import { informational } from './informational.ts'
 import type { RequestBody } from './request-body.ts'
 import { ResponseBody, type BodySource } from './response-body.ts'
+import { removeFields } from './upstream-fields.ts'
 
 /** An answer as reply-from takes it. */
 export interface UpstreamAnswer {
@@ -34,17 +36,14 @@ export interface ForwardHost {
 /** What may pile up before a response counts as streamed, in bytes. */
 const wholeLimit = 65536
 
-/** A limit due within this time, in ms, is due: Node's timers may be a fraction early. */
-const earlyMs = 0.5
-
-const kForward = Symbol('breakwater.forward')
-interface TaggedResponse extends ServerResponse { [kForward]?: Forward }
+/** How long hooks that are at work on an answer that failed may take until its connection is broken off, in ms. */
+const hooksMs = 5000
 
 /**
- * One exchange on its way through one attempt: it owns the time limits, hands the answer up to reply-from and decides what the
- * client sees when something breaks. Exactly one of `answered`, `cut`, `refused` or `left` ends it.
+ * One exchange on its way through one attempt: it knows the time limits, hands the answer up to reply-from and decides what the
+ * client sees when something breaks. Exactly one of `answered`, `cut`, `refused`, `left` or `outrun` ends it.
  */
-export class Forward implements AttemptOwner, BodySource {
+export class Forward implements AttemptOwner, BodySource, Answerer, Limited {
   readonly #host: ForwardHost
   readonly #reply: FastifyReply
   readonly #exchange: Exchange
@@ -53,6 +52,10 @@ export class Forward implements AttemptOwner, BodySource {
   #attempt: Attempt | null = null
   #callback: AnswerCallback | null = null
   #over = false
+  /** working: no answer yet · sending: it is being given to Fastify · sent: Fastify has it, and hooks may be at work on it. */
+  #answer: 'working' | 'sending' | 'sent' = 'working'
+  /** The upstream's fields in the reply. */
+  #fields: ResponseFields | null = null
 
   // The answer: its head and, until it is handed up, what has come of the body.
   #status = 0
@@ -62,12 +65,8 @@ export class Forward implements AttemptOwner, BodySource {
   #handUpPending = false
   #complete = false
   #stream: ResponseBody | null = null
-  #eventStream = false
 
-  // One timer for all limits: it wakes at the earliest moment at which one could be due, and then looks.
-  #timer: NodeJS.Timeout | null = null
-  #timerDue = 0
-  readonly #step: number
+  readonly #deadline: Deadline
   #sentAt = 0
   #lastByteAt = 0
 
@@ -77,10 +76,9 @@ export class Forward implements AttemptOwner, BodySource {
     this.#exchange = exchange
     this.#limits = limits
     this.#requestBody = requestBody
-    this.#step = Math.min(limits.headersMs || Infinity, limits.bodyIdleMs || Infinity, limits.totalMs || Infinity)
-    const response = reply.raw as TaggedResponse
-    response[kForward] = this
-    response.on('close', onClose)
+    this.#deadline = new Deadline(this, limits, exchange.receivedAt)
+    setAnswerer(reply.raw, this)
+    reply.raw.on('close', onClose)
   }
 
   /** Begins with the attempt; the answer goes to `callback`, at most once. */
@@ -88,7 +86,7 @@ export class Forward implements AttemptOwner, BodySource {
     this.#attempt = attempt
     this.#callback = callback
     if (this.#over) return attempt.cancel('cancelled')
-    if (this.#step !== Infinity) this.#arm(now, Math.max(1, Math.min(this.#step, this.#totalLeft(now))))
+    this.#deadline.start(now)
     attempt.upstream.enter(attempt)
   }
 
@@ -132,6 +130,7 @@ export class Forward implements AttemptOwner, BodySource {
 
   attemptFailed (reason: Reason, outcome: Outcome, error: Error): void {
     if (this.#over) return
+    if (reason === 'internal_error') this.#reply.log.error({ err: error }, 'internal_error')
     this.#host.attemptEnded(this.#exchange, this.#attempt as Attempt, reason, outcome, error.message)
     this.#giveUp(reason)
   }
@@ -150,6 +149,7 @@ export class Forward implements AttemptOwner, BodySource {
     headers[this.#host.requestIdHeader] = this.#exchange.requestId
     if (this.#status === 204) delete headers['content-length']
     this.#rawFields = null
+    this.#fields = headers
     const callback = this.#callback
     this.#callback = null
     if (this.#complete) {
@@ -160,8 +160,10 @@ export class Forward implements AttemptOwner, BodySource {
     const stream = new ResponseBody(this, this.#reply.raw)
     this.#stream = stream
     this.#lastByteAt = performance.now()
-    this.#eventStream = isEventStream(headers['content-type'])
-    if (this.#eventStream) this.#attempt?.settle('success')
+    if (isEventStream(headers['content-type'])) {
+      this.#deadline.endless()
+      this.#attempt?.settle('success')
+    }
     this.#exchange.bytes = this.#chunkBytes
     for (const chunk of this.#chunks) stream.give(chunk)
     this.#chunks = []
@@ -170,12 +172,14 @@ export class Forward implements AttemptOwner, BodySource {
 
   /** No throw may leave this tick: there is nobody above to catch it. */
   #hand (callback: AnswerCallback, answer: UpstreamAnswer): void {
+    this.#answer = 'sending'
     try {
       callback(null, answer)
+      this.#answer = 'sent'
     } catch (error) {
-      this.#attempt?.cancel('ignored')
       this.#reply.log.error({ err: error }, 'internal_error')
-      this.#giveUp('internal_error')
+      this.takeBack()
+      this.#refuse('internal_error')
     }
   }
 
@@ -201,51 +205,47 @@ export class Forward implements AttemptOwner, BodySource {
 
   /** The response closed: the client is gone, or somebody else has answered it. */
   left (): void {
-    this.#stopTimer()
+    this.#deadline.stop()
     if (this.#over) return
     this.#over = true
     if (!this.#reply.raw.writableFinished) this.#exchange.fail('client_cancelled')
     this.#attempt?.cancel('cancelled')
   }
 
+  // ---- others that answer
+
+  giveWay (): boolean {
+    if (this.#answer === 'sent') return false
+    if (this.#answer === 'working') this.#outrun()
+    return true
+  }
+
+  /** What stood in the reply before is all that may be left in it: the upstream's fields belong to the upstream's body. */
+  takeBack (): void {
+    this.#outrun()
+    if (this.#answer === 'working') return
+    this.#answer = 'working'
+    const reply = this.#reply
+    if (this.#fields === null || reply.raw.headersSent) return
+    removeFields(reply, this.#fields, this.#host.requestIdHeader)
+    this.#fields = null
+    reply.code(200)
+    this.#exchange.bytes = -1
+  }
+
+  #outrun (): void {
+    this.#deadline.stop()
+    if (this.#over) return
+    this.#over = true
+    this.#attempt?.cancel('ignored')
+  }
+
   // ---- time limits
 
-  #arm (now: number, ms: number): void {
-    this.#timerDue = now + ms
-    this.#timer = setTimeout(onTimer, ms, this)
-  }
+  get over (): boolean { return this.#over }
+  get handingUp (): boolean { return this.#handUpPending }
 
-  #stopTimer (): void {
-    if (this.#timer === null) return
-    clearTimeout(this.#timer)
-    this.#timer = null
-  }
-
-  timerFired (): void {
-    this.#timer = null
-    if (performance.now() - this.#timerDue < stallMs) return this.#judge(false)
-    // Our own loop stood still: what has arrived in time is read before anybody is blamed.
-    afterReading(() => { this.#judge(true) })
-  }
-
-  #judge (stalled: boolean): void {
-    if (this.#over) return this.#watchTail()
-    const now = performance.now()
-    if (this.#handUpPending) return this.#arm(now, this.#step)
-    const totalLeft = this.#totalLeft(now)
-    if (totalLeft < earlyMs) return this.#expire('deadline_exceeded', stalled)
-    const phaseLeft = this.#phaseLeft(now)
-    if (phaseLeft < earlyMs) return this.#expire(this.#phaseReason(), stalled)
-    this.#arm(now, Math.ceil(Math.min(this.#step, phaseLeft, totalLeft)))
-  }
-
-  #totalLeft (now: number): number {
-    const { totalMs } = this.#limits
-    return totalMs === 0 || this.#eventStream ? Infinity : this.#exchange.receivedAt + totalMs - now
-  }
-
-  /** Milliseconds until this phase's own limit is due. */
-  #phaseLeft (now: number): number {
+  phaseLeft (now: number): number {
     const { headersMs, bodyIdleMs } = this.#limits
     const stage = this.#attempt?.stage
     if (stage === 'headers') return headersMs > 0 ? this.#sentAt + headersMs - now : Infinity
@@ -253,12 +253,6 @@ export class Forward implements AttemptOwner, BodySource {
     if (stage === 'body' && this.#stream !== null) return this.#lastByteAt + bodyIdleMs - now
     if (stage === 'send' && this.#requestBody !== null) return this.#requestBody.lastActivity + bodyIdleMs - now
     return Infinity
-  }
-
-  #phaseReason (): Reason {
-    const stage = this.#attempt?.stage
-    if (stage === 'headers') return 'headers_timeout'
-    return 'body_idle_timeout'
   }
 
   #waitsForClient (stage: Stage): boolean {
@@ -269,7 +263,7 @@ export class Forward implements AttemptOwner, BodySource {
    * The answer is whole on our side, and the client is slow to take the last of it, or does not take it at all: from now on the
    * connection's own idle timer watches, which sees the progress of a single write, too.
    */
-  #watchTail (): void {
+  watchTail (): void {
     const { raw } = this.#reply
     const { bodyIdleMs } = this.#limits
     if (bodyIdleMs === 0 || raw.writableFinished || raw.destroyed) return
@@ -279,15 +273,22 @@ export class Forward implements AttemptOwner, BodySource {
     })
   }
 
-  #expire (reason: Reason, stalled: boolean): void {
+  expired (total: boolean, stalled: boolean): void {
     const attempt = this.#attempt as Attempt
     const { stage } = attempt
-    // Waiting for a connection until the time was spent: our capacity; for the client's body: its slowness. Not the upstream's.
-    const said: Reason = stage === 'waiting' ? 'upstream_capacity' : this.#waitsForClient(stage) ? 'request_timeout' : reason
     const outcome = this.#blame(stage, stalled)
+    const reason = this.#reasonOf(stage, total)
     attempt.cancel(outcome)
-    this.#host.attemptEnded(this.#exchange, attempt, said, outcome, `time limit reached while the attempt was at: ${stage}`)
-    this.#giveUp(said)
+    this.#host.attemptEnded(this.#exchange, attempt, reason, outcome, `time limit reached while the attempt was at: ${stage}`)
+    this.#giveUp(reason)
+  }
+
+  #reasonOf (stage: Stage, total: boolean): Reason {
+    // Waiting for a connection until the time was spent: our capacity; for the client's body: its slowness. Not the upstream's.
+    if (stage === 'waiting') return 'upstream_capacity'
+    if (this.#waitsForClient(stage)) return 'request_timeout'
+    if (total) return 'deadline_exceeded'
+    return stage === 'headers' ? 'headers_timeout' : 'body_idle_timeout'
   }
 
   #blame (stage: Stage, stalled: boolean): Outcome {
@@ -302,15 +303,30 @@ export class Forward implements AttemptOwner, BodySource {
   /** No whole answer will come: refuse, or, when the client has a part of one already, break its connection off. */
   #giveUp (reason: Reason): void {
     this.#over = true
-    this.#stopTimer()
+    this.#deadline.stop()
     this.#exchange.fail(reason)
     const raw = this.#reply.raw
-    if (this.#stream !== null || raw.headersSent) {
+    if (raw.headersSent) {
       abortConnection(raw)
       this.#stream?.destroy()
-      return
+    } else if (this.#stream !== null) {
+      this.#failInHooks(this.#stream, reason)
+    } else {
+      this.#refuse(reason)
     }
+  }
+
+  #refuse (reason: Reason): void {
     this.#host.refuse(this.#reply, reason)
+    this.#answer = 'sent'
+  }
+
+  /** Hooks are at work on the answer: it fails where they hand it back, and the error handler answers. */
+  #failInHooks (stream: ResponseBody, reason: Reason): void {
+    const { raw } = this.#reply
+    stream.fail(new ExchangeError(reason))
+    const timer = setTimeout(() => { if (!raw.headersSent) abortConnection(raw) }, hooksMs)
+    raw.once('close', () => { clearTimeout(timer) })
   }
 }
 
@@ -323,9 +339,8 @@ function isEventStream (type: ResponseFields[string] | undefined): boolean {
 }
 
 function handUp (forward: Forward): void { forward.handUp() }
-function onTimer (forward: Forward): void { forward.timerFired() }
 
-function onClose (this: TaggedResponse): void {
-  this[kForward]?.left()
+function onClose (this: ServerResponse): void {
+  const answerer = answererOf(this)
+  if (answerer instanceof Forward) answerer.left()
 }
-

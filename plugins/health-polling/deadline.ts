@@ -1,11 +1,9 @@
 import type { Clock } from '../../lib/clock.ts'
-
-/** A timer this late means that our event loop stood still; timers of a healthy loop are not. */
-const stallMs = 20
+import { afterReading, stallMs } from '../exact-timer.ts'
 
 /**
  * A time limit that runs only while our own event loop runs: it is counted in slices, and the time by which a slice ended late is not
- * charged. Before it expires, what has already arrived is read: two turns of the loop, as the data of a first may need a second.
+ * charged. Before it expires, what has already arrived is read.
  * It never keeps the process alive.
  */
 export class Deadline {
@@ -61,10 +59,10 @@ export class Deadline {
     }
     this.#armedAt = this.#clock()
     this.#wait = 0
-    setImmediate(() => setImmediate(() => {
+    afterReading(() => {
       if (this.#done) return
       this.cancel()
       this.#onExpired()
-    }))
+    })
   }
 }

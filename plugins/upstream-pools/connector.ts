@@ -43,7 +43,8 @@ export function connectSettings (url: UpstreamUrl, tls: PoolOptions['tls']): Con
 
 /** Makes connections, and knows those that are not made yet: undici forgets them when its client is destroyed. */
 export interface Connector {
-  readonly connect: buildConnector.connector
+  /** undici's connector; it returns the socket that is being connected. */
+  connect (options: buildConnector.Options, callback: buildConnector.Callback): Socket
   /** True while undici is told of the end of a connection that was in fact reset: a body that ends with it is cut. */
   readonly broken: boolean
   /** Gives up the connections that are still being made. */
@@ -80,6 +81,7 @@ export function exactConnector (settings: ConnectSettings, limitMs: number, conn
       }) as unknown as Socket
       connecting.add(socket)
       if (limitMs > 0) stop = exactTimer(limitMs, (stalled) => { socket.destroy(new ConnectTimeoutError(limitMs, stalled)) })
+      return socket
     },
     close () {
       for (const socket of connecting) socket.destroy()

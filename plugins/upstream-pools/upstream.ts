@@ -1,6 +1,7 @@
-import { Client, Pool } from 'undici'
+import { Pool, type Client } from 'undici'
 import type { PoolOptions, UpstreamOptions } from '../../config/schema.ts'
 import { parseUpstreamUrl, type UpstreamUrl } from '../../lib/upstream-url.ts'
+import { Carrier } from './carrier.ts'
 import { connectSettings, exactConnector, type ConnectSettings, type Connector } from './connector.ts'
 
 /** Who waits for a connection: `start` is called once when there is one. */
@@ -19,7 +20,10 @@ export class Upstream {
   /** The Host that it is asked for. */
   readonly host: string
   readonly weight: number
-  /** undici's connections to it: never more than `connections.max`. */
+  /**
+   * undici's connections to it: never more than `connections.max`. No more are ever busy at the same time; but a request that needs
+   * a connection of its own opens it beside these, so that there may be more open ones for as long as it lasts.
+   */
   readonly dispatcher: Pool
   /** The belief of the health checks; written by health-polling alone. */
   healthy = true
@@ -36,6 +40,7 @@ export class Upstream {
   readonly #connector: Connector
   readonly #clientOptions: Client.Options
   readonly #waiting = new Set<Waiter>()
+  readonly #fresh = new Set<Client>()
   #busy = 0
 
   constructor (pool: string, options: UpstreamOptions, poolOptions: PoolOptions) {
@@ -58,15 +63,25 @@ export class Upstream {
       maxHeaderSize: maxResponseHeadBytes,
       // The time limits are the attempt's own: undici's timers are coarse, and its queue is not counted by them.
       headersTimeout: 0,
-      bodyTimeout: 0,
-      connect: this.#connector.connect
+      bodyTimeout: 0
     }
-    this.dispatcher = new Pool(this.url.origin, { ...this.#clientOptions, connections: this.#maxConnections })
+    this.dispatcher = new Pool(this.url.origin, { ...this.#clientOptions, connections: this.#maxConnections, factory: () => this.#client() })
   }
 
-  /** A client for a single request on a connection of its own; whoever takes it closes it. */
-  freshDispatcher (): Client {
-    return new Client(this.url.origin, this.#clientOptions)
+  #client (): Client {
+    return new Carrier(this.url.origin, this.#clientOptions, this.#connector.connect)
+  }
+
+  /** Gives a request to a client of its own, with a connection of its own, which closes when the request is done. */
+  dispatchFresh (dispatch: (client: Client) => void): void {
+    const client = this.#client()
+    const gone = (): void => { this.#fresh.delete(client) }
+    this.#fresh.add(client)
+    try {
+      dispatch(client)
+    } finally {
+      client.close().then(gone, gone)
+    }
   }
 
   /** What a plugin needs to make connections of its own to this upstream. */
@@ -113,6 +128,6 @@ export class Upstream {
 
   async close (): Promise<void> {
     this.#connector.close()
-    await this.dispatcher.destroy()
+    await Promise.all([this.dispatcher, ...this.#fresh].map((each) => each.destroy()))
   }
 }

@@ -1,6 +1,7 @@
 import { createHash, timingSafeEqual } from 'node:crypto'
 import type { FastifyReply, FastifyRequest, onRequestHookHandler } from 'fastify'
-import { isLoopback, isLoopbackAuthority } from '../../lib/http/loopback.ts'
+import { isLoopback } from '../../lib/http/address.ts'
+import { isLoopbackAuthority } from '../../lib/http/loopback.ts'
 import { refuse } from './replies.ts'
 
 /**

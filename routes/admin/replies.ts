@@ -1,12 +1,12 @@
 import { STATUS_CODES } from 'node:http'
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { Ajv, type ErrorObject } from 'ajv'
+import { sendProblem } from '../../lib/http/problem.ts'
 import { statusProblem } from '../../lib/http/status-problem.ts'
 
 /** Answers with a problem document. */
 export function refuse (request: FastifyRequest, reply: FastifyReply, status: number, detail: string): void {
-  const { headers, body } = statusProblem(status, STATUS_CODES[status] ?? 'Error', request.id, detail)
-  reply.code(status).headers(headers).send(body)
+  sendProblem(reply, statusProblem(status, STATUS_CODES[status] ?? 'Error', request.id, detail))
 }
 
 /** Thrown by a handler: what it cannot do, as a status and a sentence for the caller. */

@@ -1,6 +1,6 @@
 import type { FastifyInstance } from 'fastify'
 import type { RouteOptions } from '../../config/schema.ts'
-import { problem } from '../../lib/http/problem.ts'
+import { problem, sendProblem } from '../../lib/http/problem.ts'
 import { parseTarget } from '../../lib/http/target.ts'
 import { forwardedPath } from '../../lib/route/rewrite.ts'
 import { RouteTable } from '../../lib/route/table.ts'
@@ -20,10 +20,7 @@ export function routingRoutes (app: FastifyInstance, routes: readonly RouteOptio
     if (target === null) throw new AdminError(400, 'querystring.path would be refused with 400 before any route is looked for')
     if (method === 'TRACE' || method === 'CONNECT') throw new AdminError(400, `querystring.method: ${method} is refused before any route is looked for`)
     const match = table.match(method, target.authority ?? host, target.path)
-    if (match === null) {
-      const { status, headers, body } = problem('no_route', request.id)
-      return reply.code(status).headers(headers).send(body)
-    }
+    if (match === null) return sendProblem(reply, problem('no_route', request.id))
     const { route, by } = match
     const forwarded = forwardedPath(target.path, route.stripPrefix, route.prefix, '') + target.search
     return { route: route.path, pool: route.pool, by, forwardedPath: forwarded, options: route }

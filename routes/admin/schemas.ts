@@ -1,4 +1,4 @@
-/** What the admin routes take and answer. The validators and the OpenAPI document come from here. */
+/** What the admin routes take and answer, in one place: requests are judged by these, and answers described. */
 import { Type, type TProperties, type TSchema } from 'typebox'
 import { RouteOptions, SheddingOptions } from '../../config/schema.ts'
 

@@ -3,6 +3,7 @@ import { test } from 'node:test'
 import { ConfigError, formatConfigError } from '../../config/error.ts'
 import { parseConfig } from '../../config/parse.ts'
 import { redactConfig } from '../../config/redact.ts'
+import { given, secretPaths } from '../../config/values.ts'
 import { linesOf, withShop } from './support.ts'
 
 const bad = (input: unknown) => linesOf(() => parseConfig(input, 'test'))
@@ -182,4 +183,19 @@ test('redactConfig hides the token, and only when there is one', () => {
   ok(Object.isFrozen(shown.admin))
   deepEqual(shown.pools, config.pools)
   equal(redactConfig(parseConfig(withShop(), 'test')).admin.token, '')
+})
+
+test('what an error never shows, no shown configuration has either', () => {
+  const secret = 's3cret-token'
+  for (const path of secretPaths) {
+    const input: Record<string, unknown> = withShop()
+    const keys = path.split('.')
+    const last = keys.pop() as string
+    const section = keys.reduce<Record<string, unknown>>((at, key) => (at[key] ??= {}) as Record<string, unknown>, input)
+    section[last] = secret
+    const config = parseConfig(input, 'test')
+    ok(JSON.stringify(config).includes(secret), path)
+    ok(!JSON.stringify(redactConfig(config)).includes(secret), path)
+    ok(!given(secret, path).includes(secret), path)
+  }
 })

@@ -6,6 +6,7 @@ import { join } from 'node:path'
 import { after, test } from 'node:test'
 import { parseConfig } from '../../config/parse.ts'
 import { shipped, withShop } from '../config/support.ts'
+import { skipWithout } from '../support/tools.ts'
 
 const text = readFileSync(shipped('deploy/breakwater.service'), 'utf8')
 const settings = text.split('\n').filter((line) => /^[A-Z]\w+=/.test(line)).map((line) => [line.slice(0, line.indexOf('=')), line.slice(line.indexOf('=') + 1)] as const)
@@ -66,13 +67,13 @@ test('deploy/breakwater.service: no privileges, no writable files, and memory th
 
 test('deploy/breakwater.service: systemd-analyze verify has nothing to say', (t) => {
   const said = analyze(['verify'])
-  if (said === null) return t.skip('there is no systemd-analyze')
+  if (said === null) return skipWithout('systemd-analyze', t)
   assert.deepEqual(said, { status: 0, output: '' })
 })
 
 test('deploy/breakwater.service: systemd-analyze security rates its exposure as the README says', (t) => {
   const said = analyze(['security', '--offline=true'])
   const level = Number(/Overall exposure level for \S+: ([\d.]+)/.exec(said?.output ?? '')?.[1] ?? NaN)
-  if (Number.isNaN(level)) return t.skip('there is no systemd-analyze that can do this offline')
+  if (Number.isNaN(level)) return skipWithout('systemd-analyze that can do this offline', t)
   assert.ok(level <= 2, `${level}`)
 })

@@ -8,13 +8,14 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import { build } from '../../examples/whole-gateway.ts'
 import { ask, listen } from '../examples/support.ts'
+import { skipWithout } from '../support/tools.ts'
 import { until } from '../support/wait.ts'
 import { pageOf } from './pages.ts'
 
 const [configuration] = pageOf('docs/guide-nginx.md').blocks.filter(({ language }) => language === 'nginx')
 
 test('docs/guide-nginx.md: nginx takes the configuration, both servers are asked in turn, and one that goes away is left alone', async (t) => {
-  if (spawnSync('nginx', ['-v']).error !== undefined) return t.skip('there is no nginx')
+  if (spawnSync('nginx', ['-v']).error !== undefined) return skipWithout('nginx', t)
   const folder = mkdtempSync(join(tmpdir(), 'breakwater-nginx-'))
   t.after(() => { rmSync(folder, { recursive: true, force: true }) })
   mkdirSync(join(folder, 'tmp'))
@@ -37,7 +38,12 @@ test('docs/guide-nginx.md: nginx takes the configuration, both servers are asked
     for (const { pool, upstream } of app.health.list()) await app.health.checkNow(pool, upstream)
     return app.health.list().every(({ healthy }) => healthy)
   }, { what: 'two healthy servers', intervalMs: 50, timeoutMs: 10_000 })
-  const answers = [await ask(`${url}/api/`), await ask(`${url}/api/`)].map((answer) => answer.text)
+  /** A busy test machine may be a reason to shed, and none to fail. */
+  const served = (): Promise<string> => until(async () => {
+    const { status, text: said } = await ask(`${url}/api/`)
+    return status === 503 && said.includes('shed_pressure') ? null : said
+  }, { what: 'an answer of the upstream', intervalMs: 50, timeoutMs: 20_000 })
+  const answers = [await served(), await served()]
   assert.deepEqual(answers.toSorted(), ['from nginx 1\n', 'from nginx 2\n'])
 
   writeFileSync(file, text.split('\n').filter((line) => !line.includes('9002')).join('\n'))
@@ -46,5 +52,5 @@ test('docs/guide-nginx.md: nginx takes the configuration, both servers are asked
     for (const { pool, upstream } of app.health.list()) await app.health.checkNow(pool, upstream)
     return app.health.list().filter(({ healthy }) => !healthy).length === 1
   }, { what: 'one server gone', intervalMs: 50, timeoutMs: 10_000 })
-  for (let i = 0; i < 4; i++) assert.equal((await ask(`${url}/api/`)).text, 'from nginx 1\n')
+  for (let i = 0; i < 4; i++) assert.equal(await served(), 'from nginx 1\n')
 })

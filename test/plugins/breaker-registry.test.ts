@@ -54,16 +54,17 @@ describe('the registry', () => {
   })
 
   it('refuses invalid options, naming where', async () => {
-    await assert.rejects(build({ defaults: { window: { failureRatio: 2 } } }), /TypeError: invalid breaker options: window\.failureRatio must be <= 1/)
+    await assert.rejects(build({ defaults: { window: { failureRatio: 2 } } }), /TypeError: invalid options\n  - breaker\.window\.failureRatio: must be a number from 0 to 1, got 2$/)
     const { app, breakers } = await build()
     assert.throws(() => breakers.get('shop', 'a', { openMs: 0, halfOpen: { probes: 33 } }), (error: Error) => {
       assert.ok(error instanceof TypeError)
-      assert.match(error.message, /openMs must be >= 1/)
-      assert.match(error.message, /halfOpen\.probes /)
+      assert.match(error.message, /- breaker\.openMs: must be a whole number from 1 /)
+      assert.match(error.message, /- breaker\.halfOpen\.probes: must be "auto" or /)
       return true
     })
-    assert.throws(() => breakers.get('shop', 'a', { window: { ratio: 1 } } as never), /window\.ratio is not an option/)
-    assert.throws(() => breakers.get('shop', 'a', { window: 5 } as never), /window must be object/)
+    assert.throws(() => breakers.get('shop', 'a', { window: { ratio: 1 } } as never), /breaker\.window\.ratio: is not a known option/)
+    assert.throws(() => breakers.get('shop', 'a', { window: 5 } as never), /breaker\.window: must be a mapping, got 5/)
+    assert.throws(() => breakers.get('shop', 'a', { openMs: 2000, maxOpenMs: 1000 }), /breaker\.maxOpenMs: must be at least breaker\.openMs/)
     assert.equal(breakers.find('shop', 'a'), undefined)
     await app.close()
   })
@@ -273,7 +274,7 @@ describe('transitions of the registry', () => {
     assert.deepEqual(told, ['1 a open', '2 a open', '1 b open', '2 b open', '1 a closed', '2 a closed'])
     assert.equal(breakers.get('shop', 'a').snapshot().state, 'closed')
     await new Promise(resolve => setImmediate(resolve))
-    const failures = lines.filter(({ msg }) => msg === 'breaker_listener_failed').map(({ err }) => (err as { message: string }).message)
+    const failures = lines.filter(({ msg, source }) => msg === 'listener_failed' && source === 'breaker-registry').map(({ err }) => (err as { message: string }).message)
     assert.deepEqual(failures.toSorted(), ['at once', 'at once', 'at once', 'late', 'late', 'late'])
     stop()
     breakers.get('shop', 'b').reset()

@@ -40,7 +40,7 @@ test('a listener that fails, at once or later, is logged and harms nobody', asyn
   app.events.record('a')
   await new Promise(setImmediate)
   assert.deepEqual(told, [1])
-  assert.deepEqual(lines.filter(({ msg }) => msg === 'event_listener_failed').map(({ err }) => (err as Error).message).toSorted(), ['at once', 'later'])
+  assert.deepEqual(lines.filter(({ msg, source }) => msg === 'listener_failed' && source === 'event-journal').map(({ err }) => (err as Error).message).toSorted(), ['at once', 'later'])
 })
 
 test('an event that a listener records is told after the one that it heard of', async (t) => {

@@ -58,7 +58,7 @@ test('a listener that throws, rejects or leaves is nobody else\'s concern', asyn
   await check()
   await check()
   assert.deepEqual(seen, [true, false, true])
-  await until('both failures are logged', () => logged('a listener of health changes failed').length === 6)
+  await until('both failures are logged', () => logged('listener_failed').length === 6)
 })
 
 test('every listener has the changes in their order, though one causes another', async (t) => {

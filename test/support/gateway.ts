@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import type { AddressInfo } from 'node:net'
 import type { TestContext } from 'node:test'
 import Fastify from 'fastify'
-import type { FastifyInstance } from 'fastify'
+import type { FastifyInstance, FastifyServerOptions } from 'fastify'
 import breakwater from '../../breakwater.ts'
 import { parseConfig } from '../../config/parse.ts'
 import type { Config } from '../../config/schema.ts'
@@ -26,6 +26,10 @@ export interface GatewayOptions {
   server?: Record<string, unknown>
   shedding?: Record<string, unknown>
   routes?: ReadonlyArray<Record<string, unknown>>
+  /** Registers more in the app, before the gateway: its hooks are the gateway's, too. */
+  before?: (app: FastifyInstance) => unknown
+  /** Options of Fastify beside the gateway's own. */
+  fastify?: FastifyServerOptions
   /** Registers more in the app, after the gateway. */
   extend?: (app: FastifyInstance) => unknown
 }
@@ -99,11 +103,13 @@ function configOf (options: GatewayOptions): Config {
 export async function startGateway (t: Pick<TestContext, 'after'>, options: GatewayOptions): Promise<Gateway> {
   const config = configOf(options)
   const log = lines()
-  const app = Fastify({ ...serverOptions(config), logger: { level: 'info', stream: log } }) as unknown as FastifyInstance
+  const app = Fastify({ ...serverOptions(config), logger: { level: 'info', stream: log }, ...options.fastify }) as unknown as FastifyInstance
   let closed: Promise<void> | undefined
   const close = (): Promise<void> => closed ??= app.close()
-  t.after(close)
+  // How it closed is the test's own matter where the test closed it.
+  t.after(() => closed === undefined ? close() : undefined)
 
+  await options.before?.(app)
   await app.register(breakwater, config)
   await options.extend?.(app)
   await app.listen({ port: 0, host: '127.0.0.1' })

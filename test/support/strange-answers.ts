@@ -39,6 +39,9 @@ export const invalidAnswers: Readonly<Record<string, Buffer>> = {
   lengthOfLetters: toBytes('HTTP/1.1 200 OK\r\nContent-Length: two\r\n\r\nhi'),
   negativeLength: toBytes('HTTP/1.1 200 OK\r\nContent-Length: -2\r\n\r\nhi'),
   lengthAndChunked: toBytes('HTTP/1.1 200 OK\r\nContent-Length: 2\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nhi\r\n0\r\n\r\n'),
+  codedInChunks: toBytes('HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip, chunked\r\n\r\n2\r\nhi\r\n0\r\n\r\n'),
+  codedOnTwoLines: toBytes('HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nhi\r\n0\r\n\r\n'),
+  codedWithoutChunks: toBytes('HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip\r\n\r\nhi'),
   unaskedSwitch: toBytes('HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\r\n'),
   headCutShort: toBytes('HTTP/1.1 200 OK\r\nContent-Le')
 }

@@ -201,3 +201,37 @@ test('a TLS handshake that never ends is given up after connectMs', async (t) =>
     await gateway.left({ counted: 'failure', status: 504, reason: 'connect_timeout' })
   })
 })
+
+for (const way of ['the deadline', 'the client'] as const) {
+  for (const method of ['GET', 'POST'] as const) {
+    test(`a ${method} that is given up by ${way} while its connection is being made gives the connection's place back`, async (t) => {
+      const open = new Set<Socket>()
+      const server = createServer((socket) => {
+        open.add(socket)
+        socket.on('error', () => {}).on('close', () => { open.delete(socket) }).resume()
+      })
+      await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
+      t.after(() => {
+        for (const socket of open) socket.destroy()
+        server.close()
+      })
+      const timeouts = { connectMs: 0, totalMs: way === 'the deadline' ? 100 : 0 }
+      const gateway = await startGateway(t, { upstreams: [`https://127.0.0.1:${(server.address() as AddressInfo).port}`], pool: { timeouts, connections: { max: 1 } } })
+      const bytes = request(method, '/', {}, method === 'POST' ? 'hello' : '')
+      for (let i = 0; i < 3; i++) {
+        if (way === 'the deadline') {
+          assert.equal((await rawRequest(gateway.port, bytes)).status, 504)
+        } else {
+          const client = await rawConnect(gateway.port)
+          await client.write(bytes)
+          await until(() => open.size === 1, { what: 'a connection' })
+          client.reset()
+        }
+        await gateway.idle()
+        await until(() => open.size === 0, { what: 'the connection closed' })
+      }
+      const lines = gateway.lines.all('access')
+      assert.deepEqual(lines.map(({ reason }) => reason), Array.from({ length: 3 }, () => way === 'the deadline' ? 'deadline_exceeded' : 'client_cancelled'))
+    })
+  }
+}

@@ -97,3 +97,17 @@ test('a body that somebody has read, and left nothing of, is an error of that ro
   assert.equal(upstream.requests.length, 0)
   await gateway.left({ counted: 'neutral', status: 500, upstream: null })
 })
+
+test('maxBodyBytes holds for what Fastify has parsed, too', async (t) => {
+  const { gateway, upstream } = await withRoutes(t, (app) => {
+    app.post('/mine', (_request, reply) => reply.forward({ pool: 'shop', maxBodyBytes: 10 }))
+  })
+  const chunked = (json: string): Buffer => Buffer.concat([
+    request('POST', '/mine', { 'Content-Type': 'application/json', 'Transfer-Encoding': 'chunked' }), Buffer.from(`${json.length.toString(16)}\r\n${json}\r\n0\r\n\r\n`)])
+  const over = await rawRequest(gateway.port, chunked('{"a":"xxx"}'))
+  assert.deepEqual([over.status, (over.json() as Record<string, unknown>)['reason']], [413, 'body_too_large'])
+  await gateway.left({ counted: 'neutral', status: 413, reason: 'body_too_large', upstream: null })
+  assert.equal(upstream.requests.length, 0)
+  const within = await rawRequest(gateway.port, chunked('{"a":"xx"}'))
+  assert.deepEqual([within.status, within.text()], [200, '{"a":"xx"}'])
+})

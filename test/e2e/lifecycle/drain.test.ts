@@ -4,7 +4,10 @@ import { test } from 'node:test'
 import type { AddressInfo } from 'node:net'
 import Fastify from 'fastify'
 import lifecycle from '../../../plugins/lifecycle.ts'
-import { answer, send } from '../../support/faulty-upstream.ts'
+import readiness from '../../../plugins/readiness.ts'
+import upstreamPools from '../../../plugins/upstream-pools.ts'
+import probes from '../../../routes/probes.ts'
+import { answer, partOfBody, send, stall } from '../../support/faulty-upstream.ts'
 import { rawConnect, rawRequest } from '../../support/raw-client.ts'
 import { until, within } from '../../support/wait.ts'
 import { head, startBoth } from '../edge/support.ts'
@@ -137,6 +140,76 @@ test('what is still open at the end of the grace is cut, and close() tells', asy
   await rawRequest((app.server.address() as AddressInfo).port, get('/other'))
   await assert.rejects(within(app.close()), { code: 'BREAKWATER_SHUTDOWN_INCOMPLETE' })
   assert.notEqual(await client.closed, 'timeout')
+})
+
+test('what the end of the grace cuts is logged as ours: 503 where nothing was sent, else the status that was', async (t) => {
+  const gateway = await startBoth(t, { server: { shutdown: { graceMs: 150 } } }, (socket, { target }) => target === '/half' ? partOfBody(socket, { ending: 'stall' }) : stall(socket))
+  const clients = await Promise.all([rawConnect(gateway.port), rawConnect(gateway.port)])
+  const [first, second] = clients
+  for (const client of clients) t.after(() => client.destroy())
+  await first.write(get('/half'))
+  assert.equal((await first.readHead()).status, 200)
+  // Of pipelined requests each is told of, the one in front too.
+  await second.write(get('/a') + get('/b') + get('/c'))
+  await until(() => gateway.behind.requests.length === 4)
+  await assert.rejects(within(gateway.close()), { code: 'BREAKWATER_SHUTDOWN_INCOMPLETE' })
+  await until(() => gateway.lines.all('access').length === 4)
+  assert.deepEqual(gateway.lines.all('access').map(({ path, status, reason }) => [path, status, reason]).toSorted(),
+    [['/a', 503, 'draining'], ['/b', 503, 'draining'], ['/c', 503, 'draining'], ['/half', 200, 'draining']])
+  assert.deepEqual(gateway.app.breakers.snapshots().map(({ window }) => window.total), [0])
+})
+
+test('a client that leaves during the grace is still one that left', async (t) => {
+  const gateway = await startBoth(t, {}, stall)
+  const client = await rawConnect(gateway.port)
+  await client.write(get('/a'))
+  await until(() => gateway.behind.requests.length === 1)
+  const closed = gateway.close()
+  await until(() => gateway.app.lifecycle.phase === 'draining')
+  client.destroy()
+  await within(closed)
+  assert.deepEqual(gateway.lines.all('access').map(({ status, reason }) => [status, reason]), [[499, 'client_cancelled']])
+})
+
+test('Retry-After of a draining refusal is spread, so that the refused do not all come back together', async (t) => {
+  const app = Fastify({ return503OnClosing: false })
+  t.after(() => app.close())
+  const drawn = [0, 0.9, 0, 0.9]
+  const random = (): number => drawn.shift() ?? 0
+  await app.register(lifecycle, { random })
+  await app.register(upstreamPools, { pools: { shop: { upstreams: ['http://127.0.0.1:9'] } } })
+  await app.register(readiness)
+  await app.register(probes, { random })
+  let asked = 0
+  let release = (): void => {}
+  const released = new Promise<string>((resolve) => { release = () => { resolve('held') } })
+  app.get('/hold', () => {
+    asked++
+    return released
+  })
+  await app.listen({ port: 0, host: '127.0.0.1' })
+  const { port } = app.server.address() as AddressInfo
+  // The first request keeps each connection open until the second has been refused.
+  const paths = ['/readyz', '/readyz', '/a', '/a']
+  const clients = await Promise.all(paths.map(() => rawConnect(port)))
+  for (const client of clients) {
+    t.after(() => client.destroy())
+    await client.write(get('/hold'))
+  }
+  await until(() => asked === 4)
+  const closed = app.close()
+  await until(() => app.lifecycle.phase === 'draining')
+  for (const [index, path] of paths.entries()) {
+    await clients[index]?.write(get(path))
+    await until(() => drawn.length === 3 - index)
+  }
+  release()
+  for (const [index, client] of clients.entries()) {
+    assert.equal((await client.readResponse()).text(), 'held')
+    const refused = await client.readResponse()
+    assert.deepEqual([refused.status, refused.header('retry-after')], [503, ['1', '2'][index % 2]])
+  }
+  await within(closed)
 })
 
 test('an app that never listened closes at once', async () => {

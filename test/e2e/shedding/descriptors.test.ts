@@ -3,14 +3,15 @@ import { spawnSync } from 'node:child_process'
 import { test } from 'node:test'
 import { answer, rawUpstream, send } from '../../support/faulty-upstream.ts'
 import { rawConnect, rawRequest } from '../../support/raw-client.ts'
+import { skipWithout } from '../../support/tools.ts'
 import { until } from '../../support/wait.ts'
 import { head } from '../edge/support.ts'
 import { portOf, spawnApp } from '../lifecycle/support.ts'
 
 const get = head('GET /a HTTP/1.1', 'Host: shop')
-const limits = spawnSync('prlimit', ['--version']).status === 0
 
-test('running out of descriptors does not end the process, and it serves again when there are some', { skip: limits ? false : 'prlimit is not there' }, async (t) => {
+test('running out of descriptors does not end the process, and it serves again when there are some', async (t) => {
+  if (spawnSync('prlimit', ['--version']).status !== 0) return skipWithout('prlimit', t)
   const behind = await rawUpstream((socket) => send(socket, answer({ body: 'hello' })))
   t.after(() => behind.close())
   const child = spawnApp(t, [behind.url], { pool: { health: { enabled: true, intervalMs: 100 } }, shedding: { maxInFlight: 1000, pressure: { maxHeapUsedBytes: 1e12 } } })

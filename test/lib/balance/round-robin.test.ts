@@ -36,6 +36,21 @@ describe('round-robin', () => {
     ok(balancer.pick(everyone(3), 3) !== 1)
   })
 
+  it('takes a pick back as if it had never been made', () => {
+    const picks = fc.array(fc.record({ mask: fc.array(fc.boolean(), { minLength: 5, maxLength: 5 }), givenBack: fc.boolean() }), { maxLength: 60 })
+    fc.assert(fc.property(fc.integer(), picks, (seed, all) => {
+      const steady = new RoundRobin(5, seededRandom(seed))
+      const wavering = new RoundRobin(5, seededRandom(seed))
+      for (const { mask, givenBack } of all) {
+        const usable = Int32Array.from([0, 1, 2, 3, 4].filter((index) => mask[index]))
+        if (usable.length === 0) continue
+        const pick = wavering.pick(usable, usable.length)
+        if (givenBack) wavering.giveBack(pick)
+        else equal(pick, steady.pick(usable, usable.length))
+      }
+    }))
+  })
+
   it('lets no member wait for longer than one round of the others', () => {
     const runs = fc.integer({ min: 1, max: 8 }).chain((members) => fc.record({
       members: fc.constant(members), seed: fc.integer(), always: fc.nat(members - 1), others: fc.array(fc.array(fc.boolean(), { minLength: members, maxLength: members }), { maxLength: 100 })

@@ -46,6 +46,11 @@ describe('the fields that the proxy owns', () => {
     deepEqual(append({ given: forged, scheme: 'https', prefix: '/api' }), { ...append({ scheme: 'https' }), 'x-forwarded-prefix': '/api' })
   })
 
+  it('tells the same chain in Forwarded where a trusted peer says only X-Forwarded-For', () => {
+    equal(append({ peer: '10.0.0.1', given: { forwardedFor: '203.0.113.9, fd00::7,[::1], spoof"ed' } })['forwarded'],
+      'for=203.0.113.9, for="[fd00::7]", for="[::1]", for=unknown, for=10.0.0.1;host=shop.example;proto=http')
+  })
+
   it('extends what a trusted peer says', () => {
     deepEqual(append({ peer: '10.0.0.1', client: '1.2.3.4', given: forged, prefix: '/api' }), {
       'x-forwarded-for': '1.2.3.4, 10.0.0.1',

@@ -1,11 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { isLoopback, isLoopbackAuthority } from '../../../lib/http/loopback.ts'
-
-test('loopback addresses', () => {
-  for (const address of ['127.0.0.1', '127.9.8.7', '::1', '::ffff:127.0.0.1']) assert.ok(isLoopback(address), address)
-  for (const address of ['', '0.0.0.0', '::', '10.0.0.1', '128.0.0.1', '::ffff:10.0.0.1', 'fe80::1', 'localhost']) assert.ok(!isLoopback(address), address)
-})
+import { isLoopbackAuthority } from '../../../lib/http/loopback.ts'
 
 test('authorities that no name server has a say in', () => {
   for (const authority of ['localhost', 'LOCALHOST:9090', '127.0.0.1', '127.0.0.1:9090', '[::1]', '[::1]:9090']) assert.ok(isLoopbackAuthority(authority), authority)

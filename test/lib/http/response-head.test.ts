@@ -1,7 +1,7 @@
 import { deepEqual, equal, ok } from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import fc from 'fast-check'
-import { responseFields } from '../../../lib/http/response-head.ts'
+import { isTransferCoded, responseFields } from '../../../lib/http/response-head.ts'
 
 const nameOf = (name: Buffer) => name.toString('latin1').toLowerCase()
 
@@ -72,4 +72,16 @@ describe('response head', () => {
       .map((upper) => [...name].map((letter, i) => upper[i] === true ? letter.toUpperCase() : letter).join('')))
     fc.assert(fc.property(spelt, fc.string(), (name, value) => { ok(!(name.toLowerCase() in read([name, value]))) }))
   })
+})
+
+describe('a transfer coding', () => {
+  const coded = (...values: string[]): boolean =>
+    isTransferCoded(['transfer-Encoding', 'X-Transfer-Coding'].flatMap((name) => values.flatMap((value) => [Buffer.from(name), Buffer.from(value)])), nameOf)
+
+  for (const values of [['chunked'], ['Chunked'], [' chunked '], []]) {
+    it(`is chunked alone: ${JSON.stringify(values)}`, () => { equal(coded(...values), false) })
+  }
+  for (const values of [['gzip'], ['gzip, chunked'], ['gzip', 'chunked'], ['chunked', 'gzip'], ['chunked, chunked'], ['identity'], ['']]) {
+    it(`is more than chunked: ${JSON.stringify(values)}`, () => { equal(coded(...values), true) })
+  }
 })

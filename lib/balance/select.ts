@@ -1,25 +1,45 @@
-import type { Reason } from '../../lib/failure.ts'
-import type { PermitHolder } from './attempt.ts'
-import type { UpstreamPool } from '../upstream-pools.ts'
-import type { Upstream } from '../upstream-pools/upstream.ts'
+import type { Outcome, Reason } from '../failure.ts'
+import type { Balancer } from './balancer.ts'
+
+/** A member of a pool as selection sees it. */
+export interface Member {
+  readonly healthy: boolean
+  /** Set by an operator: takes no new exchanges. */
+  readonly draining: boolean
+  /** 0: takes no new exchanges. */
+  readonly weight: number
+  /** False when one more exchange would be too many. */
+  readonly hasRoom: boolean
+  /** Exchanges at it; a pick counts as one. */
+  inFlight: number
+}
 
 /** The breaker as selection sees it. */
-export interface SelectBreaker extends PermitHolder {
+export interface SelectBreaker {
+  /** A permit, or 0. */
   admit (now: number): number
   wouldAdmit (now: number): boolean
+  /** Milliseconds until it may admit again; 0 where it does already, or nobody knows. */
   retryAfterMs (now: number): number
+  settle (permit: number, outcome: Outcome, now: number): void
+}
+
+export interface Candidates<M extends Member = Member> {
+  readonly upstreams: readonly M[]
+  readonly balancer: Balancer
+  readonly options: { readonly health: { readonly intervalMs: number } }
 }
 
 /** A pool with the breakers of its members at hand: nothing is looked up while a request waits. */
-export class Lane {
-  readonly pool: UpstreamPool
+export class Lane<M extends Member = Member> {
+  readonly pool: Candidates<M>
   readonly breakers: ReadonlyArray<SelectBreaker | null>
   readonly #usable: Int32Array
   /** The pick: the member's index and the breaker's permit (0 where it has no breaker). */
   index = 0
   permit = 0
 
-  constructor (pool: UpstreamPool, breakerOf: (upstream: Upstream) => SelectBreaker | null) {
+  constructor (pool: Candidates<M>, breakerOf: (member: M) => SelectBreaker | null) {
     this.pool = pool
     this.breakers = pool.upstreams.map(breakerOf)
     this.#usable = new Int32Array(pool.upstreams.length)
@@ -36,7 +56,7 @@ export class Lane {
     let count = 0
     let refusal: Reason = 'no_upstream_healthy'
     for (let i = 0; i < upstreams.length; i++) {
-      const upstream = upstreams[i] as Upstream
+      const upstream = upstreams[i] as M
       if (!upstream.healthy || upstream.draining || upstream.weight === 0) continue
       if (!upstream.hasRoom) {
         refusal = 'upstream_capacity'
@@ -51,7 +71,7 @@ export class Lane {
     }
     while (count > 0) {
       const index = balancer.pick(usable, count)
-      const upstream = upstreams[index] as Upstream
+      const upstream = upstreams[index] as M
       const breaker = this.breakers[index]
       upstream.inFlight++
       const permit = breaker == null ? 0 : breaker.admit(now)
@@ -61,6 +81,7 @@ export class Lane {
         return null
       }
       upstream.inFlight--
+      balancer.giveBack(index)
       if (refusal === 'no_upstream_healthy') refusal = 'breaker_open'
       count = without(usable, count, index)
     }

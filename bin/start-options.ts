@@ -1,0 +1,37 @@
+import { parseArgs } from 'node:util'
+
+/** The options of `fastify start` that make sense for the proxy, as `node:util` parseArgs takes them; the text is for the help. */
+const startOptions = {
+  'address': { type: 'string', short: 'a', text: 'address to listen on (127.0.0.1; FASTIFY_ADDRESS)' },
+  'port': { type: 'string', short: 'p', text: 'port to listen on (8080; FASTIFY_PORT or PORT)' },
+  'socket': { type: 'string', short: 's', text: 'unix socket to listen on, instead of address and port' },
+  'log-level': { type: 'string', short: 'l', text: 'level of the log (info; FASTIFY_LOG_LEVEL)' },
+  'pretty-logs': { type: 'boolean', short: 'P', text: 'the log for people' },
+  'close-grace-delay': { type: 'string', short: 'g', text: 'ms until fastify-cli cuts a stop short (delayMs + graceMs + 2000)' },
+  'plugin-timeout': { type: 'string', short: 'T', text: 'ms that the start of a plugin may take (10000)' },
+  'require': { type: 'string', short: 'r', multiple: true, text: 'module to require before the start' },
+  'import': { type: 'string', short: 'i', multiple: true, text: 'module to import before the start' },
+  'debug': { type: 'boolean', short: 'd', text: 'open Node\'s inspector' },
+  'debug-port': { type: 'string', short: 'I', text: 'port of the inspector (9320)' },
+  'debug-host': { type: 'string', text: 'address of the inspector' },
+  'help': { type: 'boolean', short: 'h', text: 'this text' }
+} as const
+
+export const startUsage = `usage: breakwater start [options]
+
+Starts the proxy under fastify-cli. Its configuration is in the file that BREAKWATER_CONFIG names, or in BREAKWATER_UPSTREAMS;
+with neither it serves an embedded demo.
+
+${Object.entries(startOptions).map(([name, option]) => `  ${'short' in option ? `-${option.short}, ` : '    '}--${name.padEnd(18)} ${option.text}`).join('\n')}
+`
+
+/** What is wrong with the arguments, for people; null where nothing is. */
+export function startProblem (argv: string[]): string | null {
+  try {
+    const { positionals } = parseArgs({ args: argv, options: startOptions, strict: true, allowPositionals: true })
+    const [file] = positionals
+    return file === undefined ? null : `"${file}" is no option. A configuration file is named by BREAKWATER_CONFIG: BREAKWATER_CONFIG=${file} breakwater start`
+  } catch (error) {
+    return (error as Error).message
+  }
+}

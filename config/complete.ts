@@ -1,0 +1,45 @@
+/** Single sections of the configuration, completed and judged like the whole of it: for plugins that are registered alone. */
+import type { Static, TSchema } from 'typebox'
+import { checkBreaker, checkPools } from './check-pools.ts'
+import type { Report } from './checks.ts'
+import { gather, linesOf, type Problem } from './error.ts'
+import { deepFreeze } from './freeze.ts'
+import { joinPath } from './path.ts'
+import { resolve } from './resolve.ts'
+import { BreakerOptions, Config, SheddingOptions, type PoolOptions } from './schema.ts'
+import { checkStructure, rootOf } from './structure.ts'
+import { objectOf } from './values.ts'
+
+/** Options as code may give them: any of them may be left out, or undefined. */
+export type DeepPartial<T> = T extends object ? { [K in keyof T]?: DeepPartial<T[K]> | undefined } : T
+
+/**
+ * A copy of the options of one section with the schema's defaults filled in, frozen.
+ * @param name the section's path in the configuration, under which errors tell what is wrong
+ * @param check judges what the schema cannot
+ * @throws TypeError that names each bad option by its path
+ */
+function completeSection<T extends TSchema> (schema: T, input: unknown, name: string, check: (value: Record<string, unknown>, report: Report) => void = () => {}): Static<T> {
+  const root = rootOf(schema)
+  const { value, problems } = resolve(input, root, null)
+  const below = ({ path, message }: Problem): Problem => ({ path: joinPath(name, path), message })
+  const meant: Problem[] = []
+  const wrong = problems.some(({ path }) => path === '') ? [] : checkStructure(value, root)
+  if (problems.length === 0) check(objectOf(value), (path, message) => { meant.push({ path, message }) })
+  const errors = gather(problems.map(below), wrong.map(below), meant)
+  if (errors.length > 0) throw new TypeError(`invalid options\n${linesOf(errors)}`)
+  return deepFreeze(value) as Static<T>
+}
+
+/** @throws TypeError that names each bad option by its path, like `breaker.window.seconds` */
+export const completeBreaker = (input: unknown): BreakerOptions =>
+  completeSection(BreakerOptions, input, 'breaker', (value, report) => { checkBreaker(value, 'breaker', report) })
+
+/** @throws TypeError that names each bad option by its path, like `shedding.maxInFlight` */
+export const completeShedding = (input: unknown): SheddingOptions => completeSection(SheddingOptions, input, 'shedding')
+
+/**
+ * Pools by their names. Reads the files that `tls` names.
+ * @throws TypeError that names each bad option by its path, like `pools.shop.health.statuses`
+ */
+export const completePools = (input: unknown): Record<string, PoolOptions> => completeSection(Config.properties.pools, input, 'pools', checkPools)

@@ -1,0 +1,82 @@
+import type { TimeoutOptions } from '../../config/schema.ts'
+import { afterReading, stallMs } from '../exact-timer.ts'
+
+/** Whose time is limited. */
+export interface Limited {
+  /** True once nothing is limited any more but the way of the last bytes to the client. */
+  readonly over: boolean
+  /** True for a moment in which nobody is judged: what has come is about to be handed up. */
+  readonly handingUp: boolean
+  /** Milliseconds until the limit of the present phase is due; Infinity: it has none. */
+  phaseLeft (now: number): number
+  /**
+   * A limit is due. Called once.
+   * @param total it is that of the whole exchange
+   * @param stalled our own loop stood still meanwhile
+   */
+  expired (total: boolean, stalled: boolean): void
+  /** The time came and all is over. */
+  watchTail (): void
+}
+
+/** A limit due within this time, in ms, is due: Node's timers may be a fraction early. */
+const earlyMs = 0.5
+
+/** One timer for all limits of an exchange: it wakes at the earliest moment at which one could be due, and then looks. */
+export class Deadline {
+  readonly #owner: Limited
+  /** The shortest of the limits, in ms. */
+  readonly #step: number
+  /** Monotonic time at which all has to be done. */
+  #end: number
+  #timer: NodeJS.Timeout | null = null
+  #timerDue = 0
+
+  /** @param receivedAt monotonic time from which the limit of the whole exchange counts */
+  constructor (owner: Limited, { headersMs, bodyIdleMs, totalMs }: TimeoutOptions, receivedAt: number) {
+    this.#owner = owner
+    this.#step = Math.min(headersMs || Infinity, bodyIdleMs || Infinity, totalMs || Infinity)
+    this.#end = totalMs === 0 ? Infinity : receivedAt + totalMs
+  }
+
+  start (now: number): void {
+    if (this.#step !== Infinity) this.#arm(now, Math.max(1, Math.min(this.#step, this.#end - now)))
+  }
+
+  stop (): void {
+    if (this.#timer === null) return
+    clearTimeout(this.#timer)
+    this.#timer = null
+  }
+
+  /** From now on only the phases are limited: an event stream has no end to wait for. */
+  endless (): void {
+    this.#end = Infinity
+  }
+
+  fired (): void {
+    this.#timer = null
+    if (performance.now() - this.#timerDue < stallMs) return this.#judge(false)
+    // Our own loop stood still: what has arrived in time is read before anybody is blamed.
+    afterReading(() => { this.#judge(true) })
+  }
+
+  #arm (now: number, ms: number): void {
+    this.#timerDue = now + ms
+    this.#timer = setTimeout(onTimer, ms, this)
+  }
+
+  #judge (stalled: boolean): void {
+    const owner = this.#owner
+    if (owner.over) return owner.watchTail()
+    const now = performance.now()
+    if (owner.handingUp) return this.#arm(now, this.#step)
+    const totalLeft = this.#end - now
+    if (totalLeft < earlyMs) return owner.expired(true, stalled)
+    const phaseLeft = owner.phaseLeft(now)
+    if (phaseLeft < earlyMs) return owner.expired(false, stalled)
+    this.#arm(now, Math.ceil(Math.min(this.#step, phaseLeft, totalLeft)))
+  }
+}
+
+function onTimer (deadline: Deadline): void { deadline.fired() }
