@@ -5,9 +5,9 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import { LogController, type FastifyError, type FastifyReply, type FastifyRequest, type FastifyServerOptions } from 'fastify'
-import pino from 'pino'
 import type { Config } from './config/schema.ts'
 import { keptRequestFields } from './lib/http/field-limit.ts'
+import { LogDestination } from './plugins/access-log/destination.ts'
 import { requestIdSource } from './plugins/edge.ts'
 import { answerMalformed, type ParserError } from './plugins/malformed.ts'
 import { refuse } from './plugins/refusal.ts'
@@ -92,19 +92,14 @@ function frameworkErrors (_error: FastifyError, request: FastifyRequest, reply: 
   refuse(reply, 'bad_request')
 }
 
-/** The log: JSON lines, buffered and written without blocking, flushed when the process exits. */
+/** One for the process, however many apps it holds. */
+let stdout: LogDestination | null = null
+
+/** The log: JSON lines, gathered and written without blocking, flushed when the process exits. */
 function logOptions (): Pick<FastifyServerOptions, 'logger'> | Record<string, never> {
   // fastify-cli makes a transport of its own for pretty logs, and pino takes only one of the two.
   const pretty = process.argv.includes('-P') || process.argv.includes('--pretty-logs') || process.env['FASTIFY_PRETTY_LOGS'] !== undefined
   if (pretty) return {}
-  const stream = pino.destination({ dest: 1, sync: false, minLength: 65536, maxWrite: 262144, maxLength: maxLogBytes, periodicFlush: 100 } as never)
-  let dropped = 0
-  stream.on('drop', () => { dropped++ })
-  stream.on('drain', () => {
-    if (dropped === 0) return
-    const count = dropped
-    dropped = 0
-    stream.write(`${JSON.stringify({ level: 40, time: Date.now(), msg: 'log_lines_dropped', count })}\n`)
-  })
-  return { logger: { stream } as never }
+  stdout ??= new LogDestination(1, maxLogBytes)
+  return { logger: { stream: stdout } as never }
 }

@@ -31,8 +31,7 @@ export interface AccessLog {
 }
 
 const accessLog: FastifyPluginAsync<AccessLogOptions> = async (app, options) => {
-  const { write, close } = options.write === undefined ? lineWriter(app.log) : { write: options.write, close () {} }
-  app.addHook('onClose', async () => { close() })
+  const write = options.write ?? lineWriter(app.log)
 
   function follow (request: FastifyRequest, reply: FastifyReply): void {
     const { raw, exchange } = request

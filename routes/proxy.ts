@@ -2,6 +2,7 @@ import { METHODS, type IncomingMessage } from 'node:http'
 import type { FastifyError, FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify'
 import type { RouteOptions } from '../config/schema.ts'
 import { ExchangeError } from '../lib/exchange.ts'
+import { isMediaType } from '../lib/http/media-type.ts'
 import { parseTarget } from '../lib/http/target.ts'
 import { RouteTable } from '../lib/route/table.ts'
 import type {} from '../plugins/forwarder.ts'
@@ -10,7 +11,6 @@ export interface ProxyOptions {
   routes: readonly RouteOptions[]
 }
 
-const mediaType = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+\/[!#$%&'*+.^_`|~0-9A-Za-z-]+[ \t]*(?:;|$)/
 const opaque = 'application/octet-stream'
 
 /**
@@ -20,7 +20,7 @@ const opaque = 'application/octet-stream'
 function acceptAnyType (request: FastifyRequest, _reply: FastifyReply, payload: unknown, done: (error: null, payload: never) => void): void {
   const { headers, method } = request.raw
   const type = headers['content-type']
-  if (type === undefined ? method === 'QUERY' : !mediaType.test(type)) headers['content-type'] = opaque
+  if (type === undefined ? method === 'QUERY' : !isMediaType(type)) headers['content-type'] = opaque
   done(null, payload as never)
 }
 

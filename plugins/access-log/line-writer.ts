@@ -17,67 +17,19 @@ interface PlainParts {
   end: string
 }
 
-/** Where access lines go. */
-export interface LineWriter {
-  write (line: AccessLine): void
-  /** Hands over what waits, and lets go of the process. */
-  close (): void
-}
-
 /**
  * Writes access lines as `logger.info(line, 'access')` would, byte for byte, for less: an access line is a fixed set of plain
  * fields, and pino looks at each as if it could be anything. Only a logger on which nothing could change a line is written to in
  * this way; every other one is called as usual.
  */
-export function lineWriter (logger: FastifyBaseLogger): LineWriter {
+export function lineWriter (logger: FastifyBaseLogger): (line: AccessLine) => void {
   const plain = plainParts(logger as unknown as Record<symbol, unknown>)
-  if (plain === null) return { write: (line) => { logger.info(line, 'access') }, close () {} }
+  if (plain === null) return (line) => { logger.info(line, 'access') }
   const { stream, level, time, bindings } = plain
   const end = `,"msg":"access"${plain.end}`
   const { isLevelEnabled } = logger as unknown as { isLevelEnabled (level: string): boolean }
-  const { write, close } = isBuffered(stream) ? gathered(stream) : { write: (text: string) => { stream.write(text) }, close () {} }
-  return {
-    write (line) {
-      if (isLevelEnabled.call(logger, 'info')) write(`${level}${time()}${bindings},${JSON.stringify(line).slice(1, -1)}${end}`)
-    },
-    close
-  }
-}
-
-/** pino's own destination, which gathers lines and writes them later. */
-function isBuffered (stream: PlainParts['stream']): boolean {
-  return typeof (stream as { flushSync?: unknown }).flushSync === 'function'
-}
-
-/**
- * Gathers the lines of one turn of the event loop. For each write pino's destination measures all that it has gathered so far;
- * a line at a time, that would be the dearest part of logging. What waits is handed over before the process exits, before the
- * destination's own flush.
- */
-function gathered (stream: PlainParts['stream']): { write (text: string): void, close (): void } {
-  let waiting = ''
-  let closed = false
-  const handOver = (): void => {
-    if (waiting === '') return
-    const text = waiting
-    waiting = ''
-    stream.write(text)
-  }
-  process.prependListener('exit', handOver)
-  return {
-    write (text) {
-      if (closed) {
-        stream.write(text)
-        return
-      }
-      if (waiting === '') setImmediate(handOver)
-      waiting += text
-    },
-    close () {
-      closed = true
-      handOver()
-      process.removeListener('exit', handOver)
-    }
+  return (line) => {
+    if (isLevelEnabled.call(logger, 'info')) stream.write(`${level}${time()}${bindings},${JSON.stringify(line).slice(1, -1)}${end}`)
   }
 }
 

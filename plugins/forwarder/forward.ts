@@ -5,6 +5,7 @@ import { util } from 'undici'
 import type { TimeoutOptions } from '../../config/schema.ts'
 import { ExchangeError, type Exchange } from '../../lib/exchange.ts'
 import type { Outcome, Reason } from '../../lib/failure.ts'
+import { isMediaType } from '../../lib/http/media-type.ts'
 import { responseFields, type ResponseFields } from '../../lib/http/response-head.ts'
 import { abortConnection, linger } from '../connection.ts'
 import { answererOf, setAnswerer, type Answerer } from '../refusal.ts'
@@ -186,8 +187,9 @@ export class Forward implements AttemptOwner, BodySource, Answerer, Limited {
   #whole (headers: ResponseFields): Buffer | Readable | undefined {
     if (this.#chunkBytes === 0) return undefined
     const body = this.#chunks.length === 1 ? this.#chunks[0] as Buffer : Buffer.concat(this.#chunks)
-    // Fastify gives a Buffer without a type one of its own; an upstream's silence is passed on.
-    return headers['content-type'] === undefined ? Readable.from([body], { objectMode: false }) : body
+    // Fastify gives a Buffer a type of its own where it cannot read the one that is there; what the upstream said is passed on.
+    const type = headers['content-type']
+    return typeof type === 'string' && isMediaType(type) ? body : Readable.from([body], { objectMode: false })
   }
 
   // ---- the stream's side

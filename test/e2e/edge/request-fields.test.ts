@@ -63,7 +63,7 @@ test('a Connection line cannot take away what the proxy says, nor what the messa
     'content-length': '2'
   }
   for (const [name, value] of Object.entries(expected)) assert.equal(seen?.header(name), value, name)
-  assert.match(seen?.header('forwarded') ?? '', /^for=127\.0\.0\.1;host=shop;proto=http$/)
+  assert.match(seen?.header('forwarded') ?? '', /^for=203\.0\.113\.7, for=127\.0\.0\.1;host=shop;proto=http$/)
   assert.equal((await seen?.body())?.body.toString(), 'hi')
 })
 

@@ -104,6 +104,7 @@ test('a request whose time runs out in the queue is refused for capacity, and bl
   assertRetryAfter(got, 1, 2)
   const line = await gateway.lines.waitFor('access')
   assert.deepEqual([line['status'], line['reason']], [503, 'upstream_capacity'])
+  assert.equal(gateway.lines.find('upstream_error'), undefined, 'our own limit is no upstream\'s error')
   assert.deepEqual([gateway.upstream().waiting, gateway.upstream().inFlight, gateway.breaker().window.total], [0, 1, 0])
   holder.destroy()
   await gateway.idle()

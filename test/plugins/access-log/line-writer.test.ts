@@ -39,7 +39,7 @@ for (const [name, options] of Object.entries(loggers)) {
   test(`an access line of a logger with ${name} is the one that pino would write`, () => {
     const [ours, pinos] = [sink(), sink()]
     const timed = { timestamp: plainTime, ...options }
-    lineWriter(pino(timed, ours.stream)).write(line)
+    lineWriter(pino(timed, ours.stream))(line)
     pino(timed, pinos.stream).info(line, 'access')
     assert.deepEqual(ours.lines, pinos.lines)
     assert.equal(ours.lines.length, options.level === 'warn' ? 0 : 1)
@@ -48,7 +48,7 @@ for (const [name, options] of Object.entries(loggers)) {
 
 test('a child logger keeps its bindings', () => {
   const [ours, pinos] = [sink(), sink()]
-  lineWriter(pino({ timestamp: plainTime }, ours.stream).child({ app: 'x' })).write(line)
+  lineWriter(pino({ timestamp: plainTime }, ours.stream).child({ app: 'x' }))(line)
   pino({ timestamp: plainTime }, pinos.stream).child({ app: 'x' }).info(line, 'access')
   assert.deepEqual(ours.lines, pinos.lines)
 })
@@ -56,7 +56,7 @@ test('a child logger keeps its bindings', () => {
 test('the level is looked at for each line', () => {
   const { stream, lines } = sink()
   const logger = pino({}, stream)
-  const { write } = lineWriter(logger)
+  const write = lineWriter(logger)
   logger.level = 'error'
   write(line)
   logger.level = 'info'
@@ -67,36 +67,6 @@ test('the level is looked at for each line', () => {
 test('a logger that is no pino is called', () => {
   const calls: unknown[][] = []
   const logger = { info: (...args: unknown[]) => { calls.push(args) } }
-  lineWriter(logger as never).write(line)
+  lineWriter(logger as never)(line)
   assert.deepEqual(calls, [[line, 'access']])
-})
-
-/** Like pino's own destination: it can be flushed. */
-function buffered (): { stream: Writable & { flushSync (): void }, lines: string[] } {
-  const { stream, lines } = sink()
-  return { stream: Object.assign(stream, { flushSync () {} }), lines }
-}
-
-test('lines for a buffering destination are handed over together, at the end of the turn', async () => {
-  const { stream, lines } = buffered()
-  const { write, close } = lineWriter(pino({}, stream))
-  write(line)
-  write(line)
-  assert.deepEqual(lines, [])
-  await new Promise((resolve) => { setImmediate(resolve) })
-  assert.equal(lines.length, 1)
-  assert.equal(lines.join('').trimEnd().split('\n').length, 2)
-  close()
-})
-
-test('closing hands over what waits, and what comes later goes straight on', () => {
-  const { stream, lines } = buffered()
-  const listeners = process.listenerCount('exit')
-  const { write, close } = lineWriter(pino({}, stream))
-  write(line)
-  close()
-  assert.equal(lines.length, 1)
-  write(line)
-  assert.equal(lines.length, 2)
-  assert.equal(process.listenerCount('exit'), listeners)
 })
