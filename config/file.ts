@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs'
+import { closeSync, openSync, readSync } from 'node:fs'
 import { isNode, isScalar, LineCounter, parseDocument, visit, type Document, type YAMLError } from 'yaml'
 import { ConfigError, type Problem } from './error.ts'
 
@@ -95,6 +95,19 @@ export const parseText = (text: string, source: string): unknown => {
   return toPlain(document, source)
 }
 
+/** Reads at most one byte more than a configuration may have: a device may have no end. */
+const readBounded = (file: string): Buffer => {
+  const bytes = Buffer.alloc(maxBytes + 1)
+  const fd = openSync(file, 'r')
+  try {
+    let length = 0
+    for (let read = -1; read !== 0 && length < bytes.length; length += read) read = readSync(fd, bytes, length, bytes.length - length, null)
+    return bytes.subarray(0, length)
+  } finally {
+    closeSync(fd)
+  }
+}
+
 /**
  * Reads a configuration file.
  * @throws ConfigError if it cannot be read, is no UTF-8 text, or has a syntax error
@@ -102,11 +115,11 @@ export const parseText = (text: string, source: string): unknown => {
 export const readConfigFile = (file: string): unknown => {
   let bytes: Buffer
   try {
-    bytes = readFileSync(file)
+    bytes = readBounded(file)
   } catch (error) {
     throw new ConfigError(file, [{ path: '', message: `cannot be read: ${fileFailure(error)}` }])
   }
-  if (bytes.length > maxBytes) throw new ConfigError(file, [{ path: '', message: `must be at most ${maxBytes} bytes, got ${bytes.length}` }])
+  if (bytes.length > maxBytes) throw new ConfigError(file, [{ path: '', message: `must be at most ${maxBytes} bytes, got more` }])
   let text: string
   try {
     text = new TextDecoder('utf-8', { fatal: true }).decode(bytes)

@@ -54,9 +54,12 @@ export class LogDestination {
 
   /** Writes what waits, at the exit: no longer than a second, and only as far as the system takes it. */
   flushSync (): void {
+    let rest = Buffer.from(this.#take())
     // A write that is under way ends by itself; its rest cannot be known here.
-    let rest = this.#busy ? Buffer.from(this.#take()) : Buffer.concat([this.#pending ?? Buffer.alloc(0), Buffer.from(this.#take())])
-    this.#pending = null
+    if (!this.#busy && this.#pending !== null) {
+      rest = Buffer.concat([this.#pending, rest])
+      this.#pending = null
+    }
     const until = performance.now() + exitMs
     while (rest.length > 0 && !this.#gone && performance.now() < until) {
       try {
