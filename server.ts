@@ -87,7 +87,7 @@ function continueOnRead (request: IncomingMessage, response: ServerResponse): vo
 /** What Fastify refuses before any hook runs: a path with a bad escape. */
 function frameworkErrors (_error: FastifyError, request: FastifyRequest, reply: FastifyReply): void {
   const { edge, accessLog } = request.server
-  edge?.begin(request, reply)
+  if (edge?.begin(request, reply) === false) return
   accessLog?.follow(request, reply)
   refuse(reply, 'bad_request')
 }

@@ -38,7 +38,9 @@ const accessLog: FastifyPluginAsync<AccessLogOptions> = async (app, options) => 
     const response = reply.raw
     response.on('close', () => {
       if (!response.writableFinished) exchange.fail('client_cancelled')
-      const sent = response.headersSent ? response.statusCode : 0
+      // A head that still waits behind another answer has not been sent, whatever Node says.
+      const waited = response.socket === null && !response.writableFinished
+      const sent = response.headersSent && !waited ? response.statusCode : 0
       write(accessLine(exchange, raw.method ?? '', raw.url ?? '', sent, sentBytes(reply), performance.now()))
     })
   }

@@ -16,8 +16,23 @@ export function reset (socket: Socket): void {
  */
 export function abortConnection (response: ServerResponse): void {
   const socket = response.socket
-  if (socket !== null && !socket.destroyed) reset(socket)
+  // One that waits behind another is broken off in its turn, once the other has been sent.
+  if (socket === null) response.once('socket', (own: Socket) => { breakBy(own, response) })
+  else if (!socket.destroyed) breakBy(socket, response)
   response.destroy()
+}
+
+function breakBy (socket: BreakableSocket, response: ServerResponse): void {
+  socket[kOnBreak]?.(response)
+  reset(socket)
+}
+
+const kOnBreak = Symbol('breakwater.onBreak')
+interface BreakableSocket extends Socket { [kOnBreak]?: (response: ServerResponse) => void }
+
+/** `listener` is told the response for which `abortConnection` breaks a connection, right before. One for each connection. */
+export function onBreak (socket: BreakableSocket, listener: (response: ServerResponse) => void): void {
+  socket[kOnBreak] = listener
 }
 
 /**
@@ -30,6 +45,25 @@ export function closeGently (socket: Socket, ms: number): void {
   timer.unref()
   socket.once('close', () => { clearTimeout(timer) })
 }
+
+/**
+ * From now on nothing that comes on a connection is anybody's request (RFC 9112 section 9.6): it is read and dropped, and the
+ * client gets to read what we still have to say. Node's parser would go on: with requests whose answers nobody will get, with
+ * the rest of a refused one, or with one error for each further packet.
+ */
+export function hearNoMore (socket: Socket): void {
+  const parsing = socket.listeners('data')
+  // The first listener of our own makes Node hand the bytes to listeners at all.
+  socket.on('data', ignore)
+  for (const listener of parsing) socket.off('data', listener as () => void)
+  socket.resume()
+  socket.destroySoon = () => { closeGently(socket, deafMs) }
+}
+
+function ignore (): void {}
+
+/** How long a client may go on sending what nobody reads, behind our last answer. */
+const deafMs = 500
 
 /**
  * True when bytes of the request's body are still to come. `complete` alone does not tell: while the first hooks run, Node has
@@ -49,8 +83,12 @@ const lingerMs = 5000
  * on to send is dropped, for a bounded time.
  */
 export function linger (request: IncomingMessage, response: ServerResponse): void {
-  const socket = response.socket as (Socket & { destroySoon?: () => void }) | null
-  if (socket === null || socket.destroyed || !bodyPending(request)) return
+  if (!bodyPending(request)) return keepAfterExpect(response)
+  // Told here as well as in the head, which hooks may still hold back: no further request may begin meanwhile.
+  response.shouldKeepAlive = false
+  const socket = response.socket as (Socket & { destroySoon: Socket['destroySoon'] | undefined }) | null
+  if (socket === null) response.once('socket', () => { linger(request, response) })
+  if (socket === null || socket.destroyed) return
   const destroy = (): void => { socket.destroy() }
   const destroySoon = socket.destroySoon?.bind(socket) ?? destroy
   socket.destroySoon = () => {
@@ -59,4 +97,9 @@ export function linger (request: IncomingMessage, response: ServerResponse): voi
     request.once('end', destroy)
     request.resume()
   }
+}
+
+/** A body that came without being asked for is there: Node would close, as if the client might still hold it back. */
+function keepAfterExpect (response: ServerResponse & { _expect_continue?: boolean }): void {
+  if (response['_expect_continue'] === true) response['_expect_continue'] = false
 }

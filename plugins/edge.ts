@@ -3,7 +3,7 @@
  * What a peer says about the client is believed only where the peer is a trusted proxy. Decorates `app.edge` and `request.exchange`.
  */
 import { randomUUID } from 'node:crypto'
-import type { IncomingMessage } from 'node:http'
+import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import type { FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
@@ -12,6 +12,7 @@ import { Peer } from '../lib/http/forwarded.ts'
 import { RequestHeadReader } from '../lib/http/request-head.ts'
 import { isRequestId } from '../lib/http/request-id.ts'
 import { compileTrust, plainAddress, type Trust } from '../lib/http/trust.ts'
+import { hearNoMore, onBreak } from './connection.ts'
 import { closeWithConnection } from './waiting-responses.ts'
 
 export interface EdgeOptions {
@@ -29,8 +30,11 @@ export interface Edge {
   readonly requestIdHeader: string
   readonly head: RequestHeadReader
   peerOf (raw: IncomingMessage): Peer
-  /** Gives the request its exchange, where no hook has run: in Fastify's handler of framework errors. */
-  begin (request: FastifyRequest, reply: FastifyReply): void
+  /**
+   * Gives the request its exchange, where no hook has run: in Fastify's handler of framework errors. False: the request came
+   * behind the last answer of its connection, and nothing may be done for it.
+   */
+  begin (request: FastifyRequest, reply: FastifyReply): boolean
   /** The exchanges on a connection that have not been answered whole, in their order; pipelined ones wait behind each other. */
   openOn (socket: Socket): Exchange[]
 }
@@ -81,11 +85,38 @@ export function latestReplyOn (socket: Socket): FastifyReply | null {
   return (socket as TaggedSocket)[kLatest] ?? null
 }
 
+/** True once it is decided that a connection closes behind an answer that was begun on it, or that it will (HTTP/1). */
+export function isClosing (socket: TaggedSocket): boolean {
+  const latest = socket[kLatest]
+  if (latest === undefined) return false
+  if (isLast(latest.raw) || socket.writableEnded) return true
+  const earlier = socket[kEarlier]
+  if (earlier !== undefined) for (const { raw } of earlier) if (isLast(raw)) return true
+  return false
+}
+
+/** Node notes in the one what its head says, and in the other what the client wants and what we want before there is a head. */
+function isLast (response: ServerResponse & { _last?: boolean }): boolean {
+  return response['_last'] === true || !response.shouldKeepAlive
+}
+
+/** A connection is broken for the sake of one answer: those that wait with it did not end by their clients' doing. */
+function shareReason (socket: TaggedSocket, broken: ServerResponse): void {
+  const replies = [...socket[kEarlier] ?? [], ...socket[kLatest] === undefined ? [] : [socket[kLatest]]]
+  const reason = replies.find(({ raw }) => raw === broken)?.request.exchange.reason ?? null
+  if (reason !== null) for (const exchange of openOn(socket)) exchange.fail(reason)
+}
+
 /** A pipelined request: the one before it is not the latest any more, and is still to be answered. */
 function keepEarlier (socket: TaggedSocket, earlier: FastifyReply): void {
-  const open = socket[kEarlier] ??= new Set()
+  const open = socket[kEarlier] ??= watchBreaks(socket)
   open.add(earlier)
   earlier.raw.on('close', () => { open.delete(earlier) })
+}
+
+function watchBreaks (socket: TaggedSocket): Set<FastifyReply> {
+  onBreak(socket, (response) => { shareReason(socket, response) })
+  return new Set()
 }
 
 function openOn (socket: TaggedSocket): Exchange[] {
@@ -100,9 +131,14 @@ const edge: FastifyPluginAsync<EdgeOptions> = async (app, options) => {
   const requestIdHeader = (options.requestIdHeader ?? 'x-request-id').toLowerCase()
   const head = new RequestHeadReader((options.stripRequestHeaders ?? []).map((name) => name.toLowerCase()), requestIdHeader)
 
-  function begin (request: FastifyRequest, reply: FastifyReply): void {
+  function begin (request: FastifyRequest, reply: FastifyReply): boolean {
     const { raw } = request
     const socket: TaggedSocket = raw.socket
+    if (raw.httpVersionMajor === 1 && isClosing(socket)) {
+      // Its bytes were in one packet with the last request's. The parser is not done with them yet.
+      process.nextTick(hearNoMore, socket)
+      return false
+    }
     const peer = peerOf(socket, trust)
     const forwardedFor = peer.trusted ? raw.headers['x-forwarded-for'] : undefined
     const client = forwardedFor === undefined ? peer.address : peer.clientAddress(String(forwardedFor))
@@ -115,6 +151,7 @@ const edge: FastifyPluginAsync<EdgeOptions> = async (app, options) => {
       if (socket[kLatest] !== undefined) keepEarlier(socket, socket[kLatest])
     }
     socket[kLatest] = reply
+    return true
   }
 
   app.decorate('edge', { requestIdHeader, head, peerOf: (raw: IncomingMessage) => peerOf(raw.socket, trust), begin, openOn })
@@ -122,8 +159,8 @@ const edge: FastifyPluginAsync<EdgeOptions> = async (app, options) => {
   app.server.on('connection', (socket: Socket) => { peerOf(socket, trust) })
   app.decorateRequest('exchange', null as unknown as Exchange)
   app.addHook('onRequest', (request, reply, done) => {
-    begin(request, reply)
-    done()
+    // A request behind the last one stops here: without an answer, a line, or a trace anywhere.
+    if (begin(request, reply)) done()
   })
 }
 

@@ -5,8 +5,8 @@ import type { FastifyInstance, FastifyReply } from 'fastify'
 import { malformedReason } from '../lib/classify.ts'
 import type { Reason } from '../lib/failure.ts'
 import { problem } from '../lib/http/problem.ts'
-import { closeGently, reset } from './connection.ts'
-import { latestReplyOn } from './edge.ts'
+import { closeGently, hearNoMore, reset } from './connection.ts'
+import { isClosing, latestReplyOn } from './edge.ts'
 import { rawProblem } from './raw-problem.ts'
 import { refuse } from './refusal.ts'
 
@@ -32,7 +32,7 @@ const refused = new WeakSet<Socket>()
 
 /**
  * The verdict on a parser error; the same one each time it is asked for the same error. Null where there is nothing to tell:
- * nothing came at all, the client just left, or the connection was refused before.
+ * nothing came at all, the client just left, the connection was refused before, or it is to be closed anyway.
  */
 export function judgeMalformed (error: ParserError, socket: Socket): Malformed | null {
   let verdict = judged.get(error)
@@ -46,12 +46,22 @@ export function judgeMalformed (error: ParserError, socket: Socket): Malformed |
 
 function verdictOn (error: ParserError, socket: Socket): Malformed | null {
   const reason = malformedReason(error)
-  if (reason === null || socket.bytesRead === 0) return null
-  const latest = latestReplyOn(socket)
-  const reply = latest === null || latest.request.raw.complete ? null : latest
+  if (reason === null || socket.bytesRead === 0 || isBehindClose(error, socket)) return null
+  const reply = unfinishedOn(socket)
   // A body that ends in the middle: the client left.
   if (reply !== null && error.code === 'HPE_INVALID_EOF_STATE') return null
   return { reason, method: error.method ?? null, reply, requestId: randomUUID(), bytes: 0 }
+}
+
+/** The request whose body is still being read, or null. */
+function unfinishedOn (socket: Socket): FastifyReply | null {
+  const latest = latestReplyOn(socket)
+  return latest === null || latest.request.raw.complete ? null : latest
+}
+
+/** Bytes behind the last request of a connection: nobody's, and nothing is answered to them. */
+function isBehindClose (error: ParserError, socket: Socket): boolean {
+  return malformedReason(error) !== null && isClosing(socket) && unfinishedOn(socket) === null
 }
 
 /** Answers malformed bytes, at most once on a connection, and closes it: Fastify's `clientErrorHandler`. */
@@ -59,35 +69,30 @@ export function answerMalformed (this: FastifyInstance, error: ParserError, sock
   // What still arrives on a refused connection is nobody's request.
   if (refused.has(socket)) return
   const verdict = judgeMalformed(error, socket)
+  if (verdict === null && isBehindClose(error, socket)) {
+    refused.add(socket)
+    return hearNoMore(socket)
+  }
   if (verdict === null || !socket.writable) {
     socket.destroy()
     return
   }
-  stopParsing(socket)
   if (verdict.reply === null) answerBare(socket, verdict, this.edge?.requestIdHeader)
   else answerRequest(socket, verdict.reply, verdict.reason)
 }
 
-/** Node's parser would go on: with the rest of a request that is refused already, or with one error for each further packet. */
-function stopParsing (socket: Socket): void {
-  const parsing = socket.listeners('data')
-  // The first listener of our own makes Node hand the bytes to listeners at all.
-  socket.on('data', ignore)
-  for (const listener of parsing) socket.off('data', listener as () => void)
-  socket.resume()
-}
-
-function ignore (): void {}
-
 /** There is no request to answer to. Where earlier ones on the connection still wait, theirs come first: no answer is taken for another. */
 function answerBare (socket: Socket, verdict: Malformed, requestIdHeader: string | undefined): void {
+  hearNoMore(socket)
   const latest = latestReplyOn(socket)
   const { reason, requestId } = verdict
   const end = (): void => {
-    if (socket.writable) socket.end(rawProblem(reason, requestId, requestIdHeader))
+    if (socket.writable) {
+      verdict.bytes = problem(reason, requestId).body.length
+      socket.end(rawProblem(reason, requestId, requestIdHeader))
+    }
     closeGently(socket, lingerMs)
   }
-  verdict.bytes = problem(reason, requestId).body.length
   if (latest === null || latest.raw.closed) end()
   else latest.raw.once('close', end)
 }
@@ -102,8 +107,8 @@ function answerRequest (socket: Socket, reply: FastifyReply, reason: Reason): vo
   if (raw.headersSent && !writableEnded) return reset(socket)
   raw.shouldKeepAlive = false
   if (!refusedBefore && !reply.sent) refuse(reply, reason)
-  // Whatever was to happen behind an answer: nobody reads on now, so there is no end of the request to wait for.
-  ;(socket as { destroySoon?: () => void }).destroySoon = () => { closeGently(socket, lingerMs) }
+  // Behind the refusal, which would wait for an end of the request.
+  hearNoMore(socket)
   if (writableEnded) closeGently(socket, lingerMs)
 }
 

@@ -34,9 +34,7 @@ export function refuse (reply: FastifyReply, reason: Reason, retryAfterSeconds?:
   request.exchange?.fail(reason)
   if (answererOf(raw)?.giveWay() === false) return reply
   const refusal = problem(reason, request.id, undefined, retryAfterSeconds)
-  if (bodyPending(request.raw)) {
-    refusal.headers['connection'] = 'close'
-    linger(request.raw, raw)
-  }
+  if (bodyPending(request.raw)) refusal.headers['connection'] = 'close'
+  linger(request.raw, raw)
   return sendProblem(reply, refusal)
 }

@@ -3,7 +3,7 @@ import type { FastifyError, FastifyPluginAsync, FastifyReply, FastifyRequest } f
 import type { RouteOptions } from '../config/schema.ts'
 import { ExchangeError } from '../lib/exchange.ts'
 import { isMediaType } from '../lib/http/media-type.ts'
-import { parseTarget } from '../lib/http/target.ts'
+import { isAuthority, parseTarget } from '../lib/http/target.ts'
 import { RouteTable } from '../lib/route/table.ts'
 import type {} from '../plugins/forwarder.ts'
 
@@ -53,13 +53,13 @@ const proxy: FastifyPluginAsync<ProxyOptions> = async (app, { routes }) => {
     const target = isUnderstood(raw) ? parseTarget(raw.url as string, method) : null
     if (target === null) {
       reply.refuse('bad_request')
-    } else if (method === 'TRACE') {
+    } else if (refusedMethods.includes(method)) {
       reply.header('allow', allowed).refuse('method_not_allowed')
     } else if (method === 'OPTIONS' && raw.headers['max-forwards'] === '0') {
       reply.code(204).header('allow', allowed).send()
     } else {
       const match = table.match(method, target.authority ?? raw.headers.host ?? '', target.path)
-      if (match === null) reply.refuse(hasTwoHosts(raw) ? 'bad_request' : 'no_route')
+      if (match === null) reply.refuse(hasNoOneHost(raw) ? 'bad_request' : 'no_route')
       else reply.forward(match.route)
     }
   }
@@ -72,11 +72,13 @@ function isUnderstood (raw: IncomingMessage): boolean {
   return minor === 0 || (minor === 1 && raw.headers.host !== undefined)
 }
 
-/** With two of them nobody knows which host has no route. Where a route was found, the forwarder refuses them. */
-function hasTwoHosts ({ rawHeaders }: IncomingMessage): boolean {
-  return rawHeaders.filter((name, i) => i % 2 === 0 && name.toLowerCase() === 'host').length > 1
+/** With two of them, or one that is none, nobody knows which host has no route. Where a route was found, the forwarder refuses them. */
+function hasNoOneHost ({ rawHeaders, headers: { host = '' } }: IncomingMessage): boolean {
+  return (host !== '' && !isAuthority(host)) || rawHeaders.filter((name, i) => i % 2 === 0 && name.toLowerCase() === 'host').length > 1
 }
 
-const allowed = METHODS.filter((method) => method !== 'TRACE' && method !== 'CONNECT').join(', ')
+/** SOURCE is the method of Icecast, whose protocol (`ICE/1.0`) Node's parser takes for HTTP/1.0 without a word. */
+const refusedMethods = ['TRACE', 'SOURCE']
+const allowed = METHODS.filter((method) => !refusedMethods.includes(method) && method !== 'CONNECT').join(', ')
 
 export default proxy

@@ -97,7 +97,7 @@ const sharedHelpers: Record<string, string> = {
 
 /** Functions that a plugin's file exports beside the plugin: they keep state on the connection, not in a module. */
 const sharedFunctions: Record<string, string[]> = {
-  'plugins/edge.ts': ['latestReplyOn', 'requestIdSource']
+  'plugins/edge.ts': ['isClosing', 'latestReplyOn', 'requestIdSource']
 }
 
 /** Tests that are passed over, but never in .ci/run, where a tool is missing. */

@@ -106,8 +106,8 @@ export class RequestHeadReader {
   }
 
   /**
-   * Returns null for a head that must be refused with 400: two Host lines, a Host that is none, a transfer coding that we cannot
-   * pass on, and for OPTIONS a bad or second Max-Forwards. For OPTIONS that field is counted down by one (RFC 9110 section 7.6.2),
+   * Returns null for a head that must be refused with 400: two Host lines, a Host that is none, a Content-Length beyond the safe
+   * integers (2^53 - 1), a transfer coding that we cannot pass on, and for OPTIONS a bad or second Max-Forwards. For OPTIONS that field is counted down by one (RFC 9110 section 7.6.2),
    * for other methods it is a field like any.
    */
   read (rawHeaders: readonly string[], method: string): RequestHead | null {
@@ -132,6 +132,8 @@ export class RequestHeadReader {
           hostValue = value
           break
         case contentLength:
+          // Beyond them it would be another number that is forwarded.
+          if (!Number.isSafeInteger(Number(value))) return null
           if (length === 0) length = Number(value)
           break
         case transferEncoding:

@@ -16,13 +16,15 @@ const forbidden = /[\\#\u0000-\u0020\u007f]/
 const badEscape = /%(?![0-9a-fA-F]{2})/
 const dot = '(?:\\.|%2e)'
 const separator = '(?:/|%2f|%5c)'
-const dotSegment = new RegExp(`${separator}${dot}{1,2}(?:${separator}|$)`, 'i')
+// Servers that know path parameters take them off first: behind one, "..;x" is "..".
+const dotSegment = new RegExp(`${separator}${dot}{1,2}(?:${separator}|;|$)`, 'i')
 const absolute = /^https?:\/\/([^/?#]*)(.*)$/i
 
 /**
  * Splits a request target as it stood in the request line. Returns null where it must be refused with 400: dot segments in any
- * spelling (they would let a path escape its prefix at the next server, also between escaped slashes and backslashes), backslashes,
- * fragments, control bytes and bad escapes. Any other `%2F`, `//`, `;` and the query pass untouched.
+ * spelling (they would let a path escape its prefix at the next server, also between escaped slashes and backslashes, or with path
+ * parameters as in `/..;/`), backslashes, fragments, control bytes and bad escapes. Any other `%2F`, `//`, `;` and the query pass
+ * untouched.
  */
 export function parseTarget (url: string, method: string): Target | null {
   if (url.charCodeAt(0) === 47) return originForm(url, null)

@@ -78,6 +78,11 @@ function outranks (a: Entry, b: Entry): boolean {
 
 function noop (): void {}
 
+/** "shop.example." is "shop.example", spelt out up to the root of all names. */
+function withoutRoot (host: string): string {
+  return host.endsWith('.') ? host.slice(0, -1) : host
+}
+
 /**
  * Finds the route of a request. A route for its host ranks before every route for all hosts; then exact before method-aware
  * before longest prefix. Throws what find-my-way throws where two routes are the same.
@@ -104,13 +109,13 @@ export class RouteTable {
   match (method: string, authority: string, path: string): RouteMatch | null {
     if (this.#only !== null) return this.#only
     const lookUpPath = path === '*' ? '/' : path
-    const ofHost = this.#hosts.size === 0 ? undefined : this.#hosts.get(hostOf(authority))
+    const ofHost = this.#hosts.size === 0 ? undefined : this.#hosts.get(withoutRoot(hostOf(authority)))
     return ofHost?.match(method, lookUpPath) ?? this.#anyHost.match(method, lookUpPath)
   }
 
   #routesOf (host: string | undefined): HostRoutes {
     if (host === undefined) return this.#anyHost
-    const key = host.toLowerCase()
+    const key = withoutRoot(host.toLowerCase())
     const routes = this.#hosts.get(key) ?? new HostRoutes()
     this.#hosts.set(key, routes)
     return routes

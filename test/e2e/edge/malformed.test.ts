@@ -7,8 +7,8 @@ import { accessLines, head, startBoth } from './support.ts'
 
 const get = head('GET /a HTTP/1.1', 'Host: shop')
 
-/** `parsed`: the head could be read, so the access line tells method and path. `kept`: the connection may go on. */
-interface Malformed { parts: Part | Part[], status?: number, reason?: string, parsed?: [method: string, path: string], kept?: boolean }
+/** `parsed`: the head could be read, so the access line tells method and path. `kept`: the connection may go on. `either`: newer Nodes refuse it in their parser. */
+interface Malformed { parts: Part | Part[], status?: number, reason?: string, parsed?: [method: string, path: string], kept?: boolean, either?: boolean }
 
 const manyFields = (count: number): string[] => Array.from({ length: count }, (_, i) => `a${i}: 1`)
 
@@ -40,10 +40,12 @@ const cases: Record<string, Malformed> = {
   'a Content-Length with a sign': { parts: head('POST /a HTTP/1.1', 'Host: shop', 'Content-Length: +5') + 'hello' },
   'a Content-Length in hexadecimal': { parts: head('POST /a HTTP/1.1', 'Host: shop', 'Content-Length: 0x5') + 'hello' },
   'an empty Content-Length': { parts: head('POST /a HTTP/1.1', 'Host: shop', 'Content-Length:') },
+  'a Content-Length beyond what counts exactly': { parts: head('POST /a HTTP/1.1', 'Host: shop', 'Content-Length: 9007199254740993'), parsed: ['POST', '/a'] },
   'a Content-Length beyond all numbers': { parts: head('POST /a HTTP/1.1', 'Host: shop', 'Content-Length: 99999999999999999999') },
   'chunked twice': { parts: head('POST /a HTTP/1.1', 'Host: shop', 'Transfer-Encoding: chunked, chunked') + '0\r\n\r\n' },
   'chunked not last': { parts: head('POST /a HTTP/1.1', 'Host: shop', 'Transfer-Encoding: chunked, gzip') + '0\r\n\r\n' },
   'a coding that is not chunked': { parts: head('POST /a HTTP/1.1', 'Host: shop', 'Transfer-Encoding: identity') + 'hello', parsed: ['POST', '/a'] },
+  'an empty coding': { parts: head('POST /a HTTP/1.1', 'Host: shop', 'Transfer-Encoding:') + '5\r\nhello\r\n0\r\n\r\n', parsed: ['POST', '/a'], either: true },
   'a coding beneath chunked': { parts: head('POST /a HTTP/1.1', 'Host: shop', 'Transfer-Encoding: gzip, chunked') + '0\r\n\r\n', parsed: ['POST', '/a'] },
   'chunked with a tail': { parts: head('POST /a HTTP/1.1', 'Host: shop', 'Transfer-Encoding: chunkedx') + '0\r\n\r\n', parsed: ['POST', '/a'] },
   'a folded line': { parts: head('GET /a HTTP/1.1', 'Host: shop', 'X-A: 1', ' 2') },
@@ -64,11 +66,11 @@ const cases: Record<string, Malformed> = {
   'a head that is too large, in many': { parts: head('GET /a HTTP/1.1', 'Host: shop', ...Array.from({ length: 100 }, (_, i) => `X-${i}: ${'x'.repeat(1000)}`)), status: 431, reason: 'headers_too_large' },
   'a head that is too large, in the target': { parts: head(`GET /${'x'.repeat(70000)} HTTP/1.1`, 'Host: shop'), status: 431, reason: 'headers_too_large' },
   'more than 2000 fields': { parts: head('GET /a HTTP/1.1', 'Host: shop', ...manyFields(2000)), status: 431, reason: 'headers_too_large', parsed: ['GET', '/a'], kept: true },
-  'many more than 2000 fields': { parts: head('GET /a HTTP/1.1', 'Host: shop', ...manyFields(5000)), status: 431, reason: 'headers_too_large', parsed: ['GET', '/a'], kept: true },
+  'many more than 2000 fields': { parts: head('GET /a HTTP/1.1', 'Host: shop', ...manyFields(5000)), status: 431, reason: 'headers_too_large', parsed: ['GET', '/a'], kept: true, either: true },
   'half a head, then the end': { parts: 'GET /a HTTP/1.1\r\nHost: sh' }
 }
 
-for (const [name, { parts, status = 400, reason = 'bad_request', parsed, kept = false }] of Object.entries(cases)) {
+for (const [name, { parts, status = 400, reason = 'bad_request', parsed, kept = false, either = false }] of Object.entries(cases)) {
   test(`a malformed request is answered once and harms nobody: ${name}`, async (t) => {
     const gateway = await startBoth(t)
     const response = await rawRequest(gateway.port, parts, { until: kept ? 'answers' : 'close', end: name.endsWith('then the end') })
@@ -79,7 +81,7 @@ for (const [name, { parts, status = 400, reason = 'bad_request', parsed, kept = 
     assert.equal(gateway.behind.requests.length, 0)
     const lines = await accessLines(gateway, 1)
     assert.deepEqual(lines.map((line) => [line['method'], line['path'], line['status'], line['reason'], line['bytes'], line['client_ip']]),
-      [[...(parsed ?? [null, null]), status, reason, response.body.length, '127.0.0.1']])
+      [[...(parsed === undefined || (either && lines[0]?.['method'] === null) ? [null, null] : parsed), status, reason, response.body.length, '127.0.0.1']])
     assert.equal((await rawRequest(gateway.port, get)).status, 200)
   })
 }

@@ -160,10 +160,10 @@ test('a client that asks for a tunnel and then breaks the connection leaves the 
 test('a method that nobody has heard of is refused, a rare one is passed on', async (t) => {
   const gateway = await startBoth(t)
   assert.equal((await rawRequest(gateway.port, head('BREW /pot HTTP/1.1', 'Host: shop'))).status, 400)
-  for (const method of ['PURGE', 'PROPFIND', 'MKCOL', 'M-SEARCH', 'LINK', 'SOURCE']) {
+  for (const method of ['PURGE', 'PROPFIND', 'MKCOL', 'M-SEARCH', 'LINK']) {
     assert.equal((await rawRequest(gateway.port, head(`${method} /a HTTP/1.1`, 'Host: shop'))).status, 200, method)
   }
-  assert.deepEqual(gateway.behind.requests.map(({ method }) => method), ['PURGE', 'PROPFIND', 'MKCOL', 'M-SEARCH', 'LINK', 'SOURCE'])
+  assert.deepEqual(gateway.behind.requests.map(({ method }) => method), ['PURGE', 'PROPFIND', 'MKCOL', 'M-SEARCH', 'LINK'])
 })
 
 test('bodies of every type pass, with the type that the client gave them', async (t) => {
@@ -178,4 +178,15 @@ test('bodies of every type pass, with the type that the client gave them', async
       assert.deepEqual([seen?.header('content-type'), (await seen?.body())?.body.toString()], [type, '{"a"'], `${method} ${type}`)
     }
   }
+})
+
+test('Icecast is not HTTP, though its request line looks like it', async (t) => {
+  const gateway = await startBoth(t)
+  for (const request of [head('SOURCE /x ICE/1.0'), head('SOURCE /x HTTP/1.1', 'Host: shop')]) {
+    const response = await rawRequest(gateway.port, request)
+    assert.equal(response.status, 405)
+    assert.doesNotMatch(response.header('allow') ?? '', /SOURCE/)
+  }
+  assert.equal(gateway.behind.requests.length, 0)
+  await accessLines(gateway, 2)
 })

@@ -52,6 +52,8 @@ test('exact before method-aware before longest prefix, and a host before all', a
     { target: '/users', pool: 'users', route: '/users/*' },
     { host: 'admin.example', target: '/api/status', pool: 'host', route: '/*' },
     { host: 'ADMIN.example:8080', target: '/a', pool: 'host', route: '/*' },
+    { host: 'admin.example.', target: '/a', pool: 'host', route: '/*' },
+    { host: 'admin.example.:80', target: '/a', pool: 'host', route: '/*' },
     { host: 'admin.example.evil', target: '/a', pool: 'rest', route: '/*' },
     { host: 'x', target: 'http://admin.example/a', pool: 'host', route: '/*' },
     { host: 'admin.example', target: 'http://x/a', pool: 'rest', route: '/*' },
@@ -81,5 +83,15 @@ test('what no route takes is 404 with a reason, whatever method and body, and re
   assert.deepEqual([upload.status, upload.complete, upload.header('connection')], [404, true, 'close'])
   const lines = await accessLines(gateway, cases.length + 1)
   assert.deepEqual(new Set(lines.map(({ route, pool, upstream, attempts, reason }) => JSON.stringify([route, pool, upstream, attempts, reason]))), new Set(['[null,null,null,0,"no_route"]']))
+  assert.equal(gateway.behind.requests.length, 0)
+})
+
+test('a Host that is none is malformed before it is without a route', async (t) => {
+  const gateway = await startBoth(t, { routes: [{ path: '/b/*', pool: 'shop', host: 'shop' }] })
+  for (const host of ['a b', 'u@shop', 'shop/b', 'http://shop', 'shop:8x', 'a, b']) {
+    const response = await rawRequest(gateway.port, head('GET /b/c HTTP/1.1', `Host: ${host}`))
+    assert.deepEqual([response.status, (response.json() as { reason: string }).reason], [400, 'bad_request'], host)
+  }
+  for (const host of ['', 'other']) assert.equal((await rawRequest(gateway.port, head('GET /b/c HTTP/1.1', `Host: ${host}`))).status, 404, host)
   assert.equal(gateway.behind.requests.length, 0)
 })

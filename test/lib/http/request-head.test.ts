@@ -43,6 +43,11 @@ describe('request head: framing and host', () => {
     equal(read(['Transfer-Encoding', 'chunked', 'Content-Length', '42']).contentLength, -1)
   })
 
+  it('refuses a length that a number cannot hold exactly', () => {
+    equal(read(['Content-Length', '9007199254740991']).contentLength, 9007199254740991)
+    for (const length of ['9007199254740992', '9007199254740993', '18446744073709551615']) equal(reader.read(['Host', 'a', 'Content-Length', length], 'POST'), null, length)
+  })
+
   it('refuses a transfer coding that would be lost on the way', () => {
     for (const coding of ['gzip, chunked', 'gzip', 'identity', 'chunked, chunked', 'xchunked', '']) equal(reader.read(['Host', 'a', 'Transfer-Encoding', coding], 'POST'), null, coding)
     equal(reader.read(['Host', 'a', 'Transfer-Encoding', 'chunked', 'transfer-encoding', 'chunked'], 'POST'), null)

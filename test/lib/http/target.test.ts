@@ -7,7 +7,7 @@ const pathOf = (url: string, method = 'GET') => parseTarget(url, method)?.path ?
 
 describe('request target: what passes, byte for byte', () => {
   const paths = [
-    '/', '//', '/a//b/', '/a;b=c;d', '/a%2Fb', '/a%2fb', '/%2F', '/a%5Cb', '/a.b', '/.well-known/x', '/..a', '/a..', '/...', '/a/.../b', '/.a/..b',
+    '/', '//', '/a//b/', '/a;b=c;d', '/;', '/a..;b', '/...;/b', '/;../a', '/a%2Fb', '/a%2fb', '/%2F', '/a%5Cb', '/a.b', '/.well-known/x', '/..a', '/a..', '/...', '/a/.../b', '/.a/..b',
     '/%2e%2e%2e', '/a%2e', '/%41%7E', '/%00', '/caf\u00e9', '/:id', '/a@b', '/*', '/a*b', '/a&b=c', '/"<>^`{|}', '/http://x/y', '//shop:80/x', '//:'
   ]
   for (const path of paths) {
@@ -29,7 +29,7 @@ describe('request target: what is refused', () => {
   const refused = [
     '/.', '/..', '/./', '/../', '/a/.', '/a/..', '/a/./b', '/a/../b', '/%2e', '/%2E', '/%2e%2e', '/.%2e', '/%2E.', '/a/%2e%2E/b', '//../', '/a//./b',
     '/a%2f../b', '/a%2F..', '/..%2fb', '/..%2F..%2Fetc/passwd', '/a/%2e%2e%2fb', '/..%5cb', '/a%5C..%5Cb', '/a%2f.%2fb',
-    '/a\\b', '/\\', '/a#b', '/#', '/a b', '/\u0000', '/a\u0001', '/a\tb', '/a\u007f', '/%', '/%2', '/%g0', '/%0g', '/a%%41', '/a%u0041',
+    '/..;', '/.;/a', '/a/..;/b', '/a/..;x=1/b', '/%2e.;/b', '/a%2F..;/b', '/a\\b', '/\\', '/a#b', '/#', '/a b', '/\u0000', '/a\u0001', '/a\tb', '/a\u007f', '/%', '/%2', '/%g0', '/%0g', '/a%%41', '/a%u0041',
     '', 'a', 'a/b', '?a', '*a', '../', '.', 'example.com', 'example.com:443', 'ftp://a/', 'file:///a', 'http:/a', 'http:a', 'http://', 'http:///a',
     'http://user@host/', 'http://user:secret@host/', 'http://a b/', 'http://a/../b', 'http://a/%2e%2e/', 'http://a/b#c', 'http://a\\b/', 'http://[::1/', 'http://a:b/'
   ]

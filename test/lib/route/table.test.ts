@@ -37,7 +37,7 @@ const cases: [string, string[], [string, string | null][]][] = [
   ['but exact before method-aware', ['/a/b', 'POST /a/*'], [['POST /a/b', '/a/b'], ['POST /a/c', 'POST /a/*'], ['POST /a', 'POST /a/*']]],
   ['method-aware and exact before all', ['/a', 'POST /a', 'POST /*'], [['POST /a', 'POST /a'], ['GET /a', '/a'], ['POST /b', 'POST /*']]],
   ['a method\'s prefix falls back to the general one', ['/*', 'POST /a/*'], [['POST /a/x', 'POST /a/*'], ['POST /b', '/*'], ['GET /a/x', '/*']]],
-  ['a host before the path', ['/a', 'shop.example/*'], [['shop.example/a', 'shop.example/*'], ['other.example/a', '/a'], ['/a', '/a']]],
+  ['a host before the path', ['/a', 'shop.example/*'], [['shop.example/a', 'shop.example/*'], ['shop.example./a', 'shop.example/*'], ['shop.example.:80/a', 'shop.example/*'], ['other.example/a', '/a'], ['/a', '/a']]],
   ['a host without port and in any case', ['Shop.Example/*', '[::1]/*'], [['SHOP.example:8443/x', 'Shop.Example/*'], ['[::1]:80/x', '[::1]/*'], ['shop.example.evil/x', null], ['xshop.example/x', null]]],
   ['a host without a matching path falls back to all hosts', ['shop.example/only', '/*'], [['shop.example/only', 'shop.example/only'], ['shop.example/x', '/*']]],
   ['a host with a method', ['POST shop.example/*', 'shop.example/*'], [['POST shop.example/x', 'POST shop.example/*'], ['GET shop.example/x', 'shop.example/*']]],
