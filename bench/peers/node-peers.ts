@@ -13,7 +13,7 @@ const cli = (): string => join(packageRoot(), 'node_modules', 'fastify-cli', 'cl
 
 export const breakwater: Peer = {
   name: 'breakwater',
-  features: 'everything on: access log, breaker, health checks, gate, metrics, header hygiene',
+  features: 'everything on: access log, breaker, health checks, gate, header hygiene',
   missing: () => existsSync(app) ? null : 'app.js is not built',
   version: () => `node ${process.versions.node}`,
   prepare: ({ port, upstreams }) => ({
