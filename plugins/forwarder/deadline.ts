@@ -1,5 +1,5 @@
 import type { TimeoutOptions } from '../../config/schema.ts'
-import { afterReading, stallMs } from '../exact-timer.ts'
+import { afterReading, stallMs, wasStalled } from '../exact-timer.ts'
 
 /** Whose time is limited. */
 export interface Limited {
@@ -56,9 +56,10 @@ export class Deadline {
 
   fired (): void {
     this.#timer = null
-    if (performance.now() - this.#timerDue < stallMs) return this.#judge(false)
+    const late = performance.now() - this.#timerDue
+    if (late < stallMs) return this.#judge(false)
     // Our own loop stood still: what has arrived in time is read before anybody is blamed.
-    afterReading(() => { this.#judge(true) })
+    afterReading(() => { this.#judge(wasStalled(late, this.#step)) })
   }
 
   #arm (now: number, ms: number): void {
