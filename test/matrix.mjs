@@ -6,7 +6,7 @@ import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)))
-const lines = process.argv.length > 2 ? process.argv.slice(2) : ['20.19.2', '20', '22', '24', '26']
+const lines = process.argv.length > 2 ? process.argv.slice(2) : ['20.19.3', '20', '22', '24', '26']
 const platform = `${process.platform === 'win32' ? 'win' : process.platform}-${process.arch}`
 
 function run (command, args, options = {}) {
