@@ -52,6 +52,9 @@ declare module 'fastify' {
 const kPeer = Symbol('breakwater.peer')
 const kRequestId = Symbol('breakwater.requestId')
 const kLatest = Symbol('breakwater.latest')
+const kExchange = Symbol('breakwater.exchange')
+
+interface TaggedResponse extends ServerResponse { [kExchange]?: Exchange }
 const kEarlier = Symbol('breakwater.earlier')
 
 interface TaggedSocket extends Socket { [kPeer]?: Peer, [kLatest]?: FastifyReply, [kEarlier]?: Set<FastifyReply>, encrypted?: boolean }
@@ -102,16 +105,20 @@ function isLast (response: ServerResponse & { _last?: boolean }): boolean {
 
 /** A connection is broken for the sake of one answer: those that wait with it did not end by their clients' doing. */
 function shareReason (socket: TaggedSocket, broken: ServerResponse): void {
-  const replies = [...socket[kEarlier] ?? [], ...socket[kLatest] === undefined ? [] : [socket[kLatest]]]
-  const reason = replies.find(({ raw }) => raw === broken)?.request.exchange.reason ?? null
-  if (reason !== null) for (const exchange of openOn(socket)) exchange.fail(reason)
+  const latest = socket[kLatest]
+  const exchange = latest?.raw === broken ? latest.request.exchange : (broken as TaggedResponse)[kExchange]
+  const reason = exchange?.reason ?? null
+  if (reason !== null) for (const open of openOn(socket)) open.fail(reason)
 }
 
 /** A pipelined request: the one before it is not the latest any more, and is still to be answered. */
 function keepEarlier (socket: TaggedSocket, earlier: FastifyReply): void {
   const open = socket[kEarlier] ??= watchBreaks(socket)
   open.add(earlier)
-  earlier.raw.on('close', () => { open.delete(earlier) })
+  // Newer Nodes close a response that is destroyed while it waits at once, before its turn to break the connection.
+  const response: TaggedResponse = earlier.raw
+  response[kExchange] = earlier.request.exchange
+  response.on('close', () => { open.delete(earlier) })
 }
 
 function watchBreaks (socket: TaggedSocket): Set<FastifyReply> {
