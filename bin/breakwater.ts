@@ -6,7 +6,7 @@ import { upstreamCommand } from './upstream.ts'
 
 const commands: Record<string, { run: (argv: string[]) => Promise<number | null>, help: string }> = {
   start: { run: startCommand, help: 'start the proxy under fastify-cli; options of `fastify start` may follow' },
-  check: { run: checkCommand, help: 'check a configuration file and print everything that is wrong with it' },
+  check: { run: checkCommand, help: 'check a configuration file, and tell what it would change in another one or in a running proxy' },
   upstream: { run: upstreamCommand, help: 'run a scripted upstream for trials' }
 }
 

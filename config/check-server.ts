@@ -1,7 +1,7 @@
 import { isLoopback, parseAddress, parseRange } from '../lib/http/address.ts'
 import type { Report } from './checks.ts'
 import { indexPath } from './path.ts'
-import { given, listOf } from './values.ts'
+import { given, listOf, objectOf } from './values.ts'
 
 /** Without these, or with another value in them, no request can be framed, routed or forwarded. */
 const framing = new Set(['host', 'content-length', 'transfer-encoding', 'connection', 'upgrade', 'te', 'trailer', 'expect', 'keep-alive'])
@@ -33,10 +33,17 @@ export const checkAdmin = (admin: Record<string, unknown>, report: Report): void
   }
 }
 
-/** Names of a list that occur twice, by their index. */
+export const checkShedding = (shedding: Record<string, unknown>, report: Report): void => {
+  const { normal, low } = objectOf(shedding['priorities'])
+  if (typeof normal === 'number' && typeof low === 'number' && low > normal) {
+    report('shedding.priorities.low', `must be at most shedding.priorities.normal (${normal}), got ${low}`)
+  }
+}
+
+/** Names and numbers of a list that occur twice, by their index. */
 export const repeated = (names: readonly unknown[], parent: string, report: Report): void => {
   for (const [index, name] of names.entries()) {
     const first = names.indexOf(name)
-    if (typeof name === 'string' && first < index) report(indexPath(parent, index), `is the same as ${indexPath(parent, first)}: ${given(name, '')}`)
+    if ((typeof name === 'string' || typeof name === 'number') && first < index) report(indexPath(parent, index), `is the same as ${indexPath(parent, first)}: ${given(name, '')}`)
   }
 }

@@ -1,6 +1,7 @@
+import { checkStickyCookies } from './check-balance.ts'
 import { checkPools } from './check-pools.ts'
 import { checkRoutes } from './check-routes.ts'
-import { checkAdmin, checkServer } from './check-server.ts'
+import { checkAdmin, checkServer, checkShedding } from './check-server.ts'
 import type { Problem } from './error.ts'
 import { objectOf } from './values.ts'
 
@@ -11,10 +12,12 @@ export type Report = (path: string, message: string) => void
 export const checkMeaning = (value: unknown): Problem[] => {
   const problems: Problem[] = []
   const report: Report = (path, message) => { problems.push({ path, message }) }
-  const { server, admin, pools, routes } = objectOf(value)
+  const { server, admin, shedding, pools, routes } = objectOf(value)
   checkServer(objectOf(server), report)
   checkAdmin(objectOf(admin), report)
-  checkPools(objectOf(pools), report)
-  checkRoutes(routes, objectOf(pools), report)
+  checkShedding(objectOf(shedding), report)
+  checkPools(objectOf(pools), report, objectOf(server))
+  checkStickyCookies(objectOf(pools), routes, report)
+  checkRoutes(routes, objectOf(pools), report, objectOf(server))
   return problems
 }

@@ -11,12 +11,20 @@ const maxPrinted = 100
 
 const line = ({ path, message }: Problem) => path === '' ? message : `${path}: ${message}`
 
-/** One problem a path: what a first stage refused, a later one need not judge. Problems at one path of one stage all stay. */
+/** True for a path that is among others, or below one of them. */
+const isWithin = (path: string, others: ReadonlySet<string>): boolean => {
+  for (let end = path.length; end > 0; end--) {
+    if ((end === path.length || path[end] === '.' || path[end] === '[') && others.has(path.slice(0, end))) return true
+  }
+  return false
+}
+
+/** What a first stage refused, a later one need not judge, with all that is in it. Problems of one stage all stay. */
 export const gather = (...stages: Problem[][]): Problem[] => {
   const all: Problem[] = []
   for (const stage of stages) {
     const known = new Set(all.map(({ path }) => path))
-    all.push(...stage.filter(({ path }) => path === '' || !known.has(path)))
+    all.push(...stage.filter(({ path }) => path === '' || !isWithin(path, known)))
   }
   return [...new Map(all.map(problem => [`${problem.path}\n${problem.message}`, problem])).values()]
 }

@@ -36,11 +36,17 @@ const convert = (text: string, schema: JsonSchema | undefined): unknown => {
   return text
 }
 
+/** A mapping that means the same empty as left out. One with defaults of its own counts by being there, like a route's `disabled`. */
+const meansNothing = ({ properties, required = [] }: JsonSchema): boolean =>
+  properties !== undefined && Object.entries(properties).every(([key, { default: value }]) =>
+    value === undefined ? !required.includes(key) : value === false || (typeof value === 'object' && value !== null && Object.keys(value).length === 0))
+
 /** A section or list that may be left out, left empty as YAML allows: `routes:` without anything after it. */
 const leftOut = (value: unknown, parent: JsonSchema | undefined, key: string): boolean => {
   if (value !== null) return value === undefined
   const schema = parent?.properties?.[key]
-  return typeof schema?.default === 'object' || (schema?.properties !== undefined && parent?.required?.includes(key) !== true)
+  if (schema === undefined) return false
+  return typeof schema.default === 'object' || (parent?.required?.includes(key) !== true && meansNothing(schema))
 }
 
 const kind = (value: unknown): string => {

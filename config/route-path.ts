@@ -5,7 +5,8 @@ const parameter = /^:[A-Za-z_][A-Za-z0-9_]*$/
 const literal = /^[A-Za-z0-9\-._~!$&'+,;=@]*$/
 /** A segment that is put before a path: escapes are forwarded as they are. */
 const encoded = /^(?:[A-Za-z0-9\-._~!$&'+,;=@]|%[0-9A-Fa-f]{2})*$/
-const dots = /^(?:\.|%2e){1,2}$/i
+/** With a path parameter it is a dot segment to some servers, and such a request is refused before any route is looked for. */
+const dots = /^(?:\.|%2e){1,2}(?:;|$)/i
 
 const segmentsOf = (path: string): string[] => path.split('/').slice(1)
 
@@ -35,6 +36,26 @@ export const prefixProblem = (prefix: string): string | null => {
   for (const segment of segmentsOf(prefix)) {
     if (dots.test(segment)) return 'must not have "." or ".." segments'
     if (segment.includes('*') || segment.startsWith(':') || !encoded.test(segment)) return 'must be a plain path, without parameters and wildcard, other characters percent-encoded'
+  }
+  return null
+}
+
+/** What is wrong with a rewrite that starts with "/", over a route's path, or null. */
+export const rewriteProblem = (rewrite: string, path: string): string | null => {
+  const segments = segmentsOf(rewrite)
+  const known = segmentsOf(path)
+  for (const [index, segment] of segments.entries()) {
+    if (segment === '*' && index === segments.length - 1) {
+      if (known.at(-1) !== '*') return 'must have "*" only where path ends with "/*"'
+    } else if (segment.includes('*')) {
+      return 'must have "*" only as its last segment, like "/files/*"'
+    } else if (segment.includes(':')) {
+      if (!known.includes(segment)) return parameter.test(segment) ? `must have only parameters of path, which ${JSON.stringify(segment)} is not` : 'must have a parameter as a whole segment, like "/people/:id"'
+    } else if (dots.test(segment)) {
+      return 'must not have "." or ".." segments'
+    } else if (!encoded.test(segment)) {
+      return 'must be a plain path besides its parameters, without a query, other characters percent-encoded'
+    }
   }
   return null
 }

@@ -1,5 +1,5 @@
 import { Ajv, type ErrorObject } from 'ajv'
-import { configSchema, describe, type JsonSchema } from './describe.ts'
+import { configSchema, describe, describePattern, type JsonSchema } from './describe.ts'
 import type { Problem } from './error.ts'
 import { indexPath, keyPath } from './path.ts'
 import { nearest } from './suggest.ts'
@@ -33,7 +33,7 @@ const pathOf = (pointer: string, root: unknown): string => {
 
 const unknownKey = (key: string, schema: JsonSchema): string => {
   const pattern = Object.keys(schema.patternProperties ?? {})[0]
-  if (pattern !== undefined) return 'must have a name of 1 to 63 letters, digits, ".", "_" and "-" that starts with a letter or digit'
+  if (pattern !== undefined) return `must have a name ${describePattern(pattern)}`
   const known = Object.keys(schema.properties ?? {})
   const meant = nearest(key, known)
   return `is not a known option; ${meant === null ? '' : `did you mean ${JSON.stringify(meant)}? `}Known here: ${quoted(known)}`

@@ -3,9 +3,7 @@
  * each of them looks only at the parts that have the right type.
  */
 import { showUrl } from '../lib/upstream-url.ts'
-
-/** Options whose value is never shown, neither in an error nor by the admin routes. */
-export const secretPaths: ReadonlySet<string> = new Set(['admin.token'])
+import { isSecret } from './secrets.ts'
 
 export const isObject = (value: unknown): value is Record<string, unknown> =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
@@ -21,7 +19,7 @@ export const given = (value: unknown, path: string): string => {
   if (value === null || value === undefined) return 'nothing'
   if (Array.isArray(value)) return `a list of ${value.length}`
   if (typeof value === 'object') return 'a mapping'
-  if (secretPaths.has(path)) return `a ${typeof value} (not shown)`
+  if (isSecret(path)) return `a ${typeof value} (not shown)`
   if (typeof value !== 'string') return String(value)
   if (value.includes('://')) return showUrl(value)
   return JSON.stringify(value.length > 80 ? `${value.slice(0, 80)}...` : value)

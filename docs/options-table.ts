@@ -28,7 +28,8 @@ const inner = (schema: JsonSchema, path: string): [JsonSchema, string][] => {
 }
 
 const typeOf = (schema: JsonSchema): string => {
-  if (schema.patternProperties !== undefined) return 'mappings by name, at least 1'
+  const named = Object.values(schema.patternProperties ?? {})
+  if (named.some(({ properties }) => properties !== undefined)) return 'mappings by name, at least 1'
   if (schema.items?.properties !== undefined) return schema.minItems === undefined ? 'a list of mappings' : `a list of mappings, at least ${schema.minItems}`
   return describe(schema)
 }

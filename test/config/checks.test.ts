@@ -9,7 +9,6 @@ import { linesOf, withShop } from './support.ts'
 
 const bad = (input: unknown) => linesOf(() => parseConfig(input, 'test'))
 const urls = (...texts: string[]) => ({ upstreams: texts.map(url => ({ url })) })
-const routes = (...list: Record<string, unknown>[]) => withShop({}, { routes: list.map(route => ({ pool: 'shop', ...route })) })
 
 test('upstreams: URLs, duplicates and weights', () => {
   deepEqual(bad(withShop(urls('http://user:secret@a'))), ['pools.shop.upstreams[0].url: must not have credentials, got "http://[redacted]@a"'])
@@ -55,68 +54,6 @@ test('admin: only loopback goes without a token', () => {
   }
   deepEqual(bad(withShop({}, { admin: { host: '[::1]' } })), ['admin.host: must be an IP address (without brackets and port) or a host name, got "[::1]"'])
   deepEqual(bad(withShop({}, { admin: { token: 'two words' } })), ['admin.token: must be of visible ASCII characters without spaces, as it travels in a header (the value is not shown)'])
-})
-
-test('routes: pools', () => {
-  const pools = { shop: urls('http://a'), users: urls('http://b') }
-  deepEqual(bad({ pools }), ['routes: must say which request goes to which pool, as there are several ("shop", "users"); got none'])
-  deepEqual(bad({ pools, routes: [{ path: '/*', pool: 'user' }] }), ['routes[0].pool: must name a pool ("shop", "users"), got "user"; did you mean "users"?'])
-  deepEqual(bad({ pools, routes: [{ path: '/*', pool: 'toString' }] }), ['routes[0].pool: must name a pool ("shop", "users"), got "toString"'])
-})
-
-test('routes: paths', () => {
-  for (const path of ['/', '/*', '/status', '/users/:id', '/users/:id/orders/:order_id/*', '/a//b', '/a/', '/a;b=c,d', '/~x/v1.2']) deepEqual(bad(routes({ path })), [], path)
-  const plain = 'must be of letters, digits and -._~!$&\'+,;=@ between the slashes, without escapes'
-  const table: [string, string][] = [
-    ['/api*', 'must have "*" only as its last segment, like "/api/*"'],
-    ['/*/x', 'must have "*" only as its last segment, like "/api/*"'],
-    ['/users/:', 'must have parameters like ":id", of letters, digits and "_"'],
-    ['/users/:id(\\d+)', 'must have parameters like ":id", of letters, digits and "_"'],
-    ['/users/:a-:b', 'must have parameters like ":id", of letters, digits and "_"'],
-    ['/users/u:id', 'must have a parameter as a whole segment, like "/users/:id"'],
-    ['/:id/:id', 'must not have two parameters of one name'],
-    ['/a/../b', 'must not have "." or ".." segments'],
-    ['/a?b', plain], ['/a#b', plain], ['/a b', plain], ['/caf%C3%A9', plain], ['/café', plain], ['/a%2', plain], ['/a\\b', plain]
-  ]
-  for (const [path, problem] of table) deepEqual(bad(routes({ path })), [`routes[0].path: ${problem}, got ${JSON.stringify(path)}`])
-})
-
-test('routes: hosts and methods', () => {
-  deepEqual(bad(routes({ path: '/*', host: 'Shop.example' }, { path: '/*', host: '[::1]' }, { path: '/*', host: '10.0.0.1' })), [])
-  for (const host of ['shop.example:80', '*.example', 'http://shop', '[::1', 'a b', 'a.']) {
-    deepEqual(bad(routes({ path: '/*', host })).map(line => line.split(', got')[0]), ['routes[0].host: must be a host name without port and wildcard'], host)
-  }
-  deepEqual(bad(routes({ path: '/*', methods: ['GET', 'GTE', 'TRACE', 'CONNECT', 'GET'] })), [
-    'routes[0].methods[1]: must be a method that Node.js can parse, got "GTE"; did you mean "GET"?',
-    'routes[0].methods[2]: must be a method that is forwarded, which TRACE is not',
-    'routes[0].methods[3]: must be a method that is forwarded, which CONNECT is not',
-    'routes[0].methods[4]: is the same as routes[0].methods[0]: "GET"'
-  ])
-})
-
-test('routes: two for the same requests', () => {
-  const same = ['routes[1]: matches the same requests as routes[0] (host, path and method)']
-  deepEqual(bad(routes({ path: '/a' }, { path: '/a' })), same)
-  deepEqual(bad(routes({ path: '/users/:id' }, { path: '/users/:name' })), same)
-  deepEqual(bad(routes({ path: '/a', host: 'x.example' }, { path: '/a', host: 'X.EXAMPLE' })), same)
-  deepEqual(bad(routes({ path: '/a', methods: ['GET', 'PUT'] }, { path: '/a', methods: ['POST', 'PUT'] })), same)
-  const different: Record<string, unknown>[][] = [
-    [{ path: '/a' }, { path: '/A' }], [{ path: '/a' }, { path: '/a/' }], [{ path: '/a' }, { path: '/a/*' }], [{ path: '/:id' }, { path: '/*' }],
-    [{ path: '/a' }, { path: '/a', host: 'x.example' }], [{ path: '/a', methods: ['GET'] }, { path: '/a', methods: ['POST'] }], [{ path: '/a', methods: ['GET'] }, { path: '/a' }]
-  ]
-  for (const pair of different) deepEqual(bad(routes(...pair)), [], JSON.stringify(pair))
-})
-
-test('routes: prefixes', () => {
-  for (const [path, stripPrefix] of [['/api/*', '/api'], ['/api/v1/*', '/api'], ['/users/:id', '/users'], ['/status', '/status']]) deepEqual(bad(routes({ path, stripPrefix, prefix: '/v%32/x' })), [])
-  for (const [path, stripPrefix] of [['/api/*', '/api/v1'], ['/apiary/*', '/api'], ['/*', '/api'], ['/users/:id', '/users/7']]) {
-    deepEqual(bad(routes({ path, stripPrefix })), [`routes[0].stripPrefix: must be whole segments that every path of "${path}" begins with, got "${stripPrefix}"`])
-  }
-  deepEqual(bad(routes({ path: '/api/*', stripPrefix: '/api/', prefix: '/v2?x' })), [
-    'routes[0].stripPrefix: must not end with "/", got "/api/"',
-    'routes[0].prefix: must be a plain path, without parameters and wildcard, other characters percent-encoded, got "/v2?x"'
-  ])
-  deepEqual(bad(routes({ path: '/*', prefix: '/a/%2E%2e' })), ['routes[0].prefix: must not have "." or ".." segments, got "/a/%2E%2e"'])
 })
 
 const folder = mkdtempSync(join(tmpdir(), 'breakwater-tls-'))

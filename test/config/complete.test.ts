@@ -34,7 +34,7 @@ test('its input is not touched', () => {
 test('everything that is wrong is told at once, each under its path', () => {
   assert.equal(messageOf(() => completeShedding({ maxInFlight: 0, presure: {} })), [
     'invalid options',
-    '  - shedding.presure: is not a known option; did you mean "pressure"? Known here: "maxInFlight", "retryAfterSeconds", "pressure"',
+    '  - shedding.presure: is not a known option; did you mean "pressure"? Known here: "maxInFlight", "retryAfterSeconds", "priorities", "pressure"',
     '  - shedding.maxInFlight: must be a whole number from 1 to 2147483647, got 0'
   ].join('\n'))
   assert.equal(messageOf(() => completeBreaker(7)), 'invalid options\n  - breaker: must be a mapping, got a number')
@@ -50,7 +50,7 @@ const nonsense: Record<string, [Record<string, unknown>, RegExp]> = {
   'an upstream that stands twice': [{ shop: { upstreams: [{ url }, { url: `${url}/` }] } }, /- pools\.shop\.upstreams\[1\]\.url: is the same upstream \(127\.0\.0\.1:9001\) as pools\.shop\.upstreams\[0\]\.url$/],
   'only weights of 0': [{ shop: { upstreams: [{ url, weight: 0 }] } }, /- pools\.shop\.upstreams: must have an upstream with a weight above 0/],
   'no pool': [{}, /- pools: must be a mapping with at least 1 entry/],
-  'no upstreams': [{ shop: {} }, /- pools\.shop\.upstreams: is required/]
+  'no upstreams': [{ shop: {} }, /- pools\.shop\.upstreams: must be a list of at least 1/]
 }
 for (const [name, [pools, message]] of Object.entries(nonsense)) {
   test(`pools alone refuse what a configuration refuses: ${name}`, () => { assert.match(messageOf(() => completePools(pools)), message) })
