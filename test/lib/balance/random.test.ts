@@ -1,0 +1,4 @@
+import { conforms } from './conformance.ts'
+import { subjects } from './subjects.ts'
+
+conforms(subjects.random)
