@@ -9,6 +9,7 @@ import type { BreakerOptions } from '../config/schema.ts'
 import { monotonic, type Clock } from '../lib/clock.ts'
 import { systemRandom, type Random } from '../lib/random.ts'
 import { BreakerRegistry } from './breaker-registry/registry.ts'
+import { watchStalls } from './breaker-registry/stall-watch.ts'
 
 export { BreakerOpenError } from './breaker-registry/open-error.ts'
 export type { AcquiredPermit, RegisteredBreaker, RegisteredSnapshot, RunOptions } from './breaker-registry/registered-breaker.ts'
@@ -32,14 +33,12 @@ declare module 'fastify' {
   }
 }
 
-const sweepMs = 1000
-
 const breakerRegistry: FastifyPluginAsync<BreakerRegistryOptions> = async (app, { defaults = {}, clock = monotonic, random = systemRandom }) => {
   const registry = new BreakerRegistry({ defaults, clock, random, log: app.log })
-  // it makes time visible where there is no traffic; admission itself never waits for it
-  const timer = setInterval(() => registry.sweep(), sweepMs).unref()
+  // it sees what does not happen, and makes time visible where there is no traffic; admission itself never waits for it
+  const stop = watchStalls(registry)
   app.decorate('breakers', registry)
-  app.addHook('onClose', async () => clearInterval(timer))
+  app.addHook('onClose', async () => stop())
 }
 
 export default fp(breakerRegistry, { name: 'breakwater-breaker-registry', fastify: '5.x' })

@@ -24,8 +24,4 @@ export class Backoff {
     this.#lastMs = Math.min(grown, options.maxOpenMs) * (1 + options.jitter * random())
     return this.#lastMs
   }
-
-  reset (): void {
-    this.#exponent = 0
-  }
 }

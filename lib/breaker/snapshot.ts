@@ -1,41 +1,33 @@
-import type { BreakerOptions } from '../../config/schema.ts'
-import type { RollingWindow } from '../window.ts'
+import type { Circuit } from './circuit.ts'
 import { evidenceOf, needed } from './evidence.ts'
-import type { Probes } from './probes.ts'
-import type { BreakerSnapshot, Force } from './types.ts'
-import type { Usual } from './usual.ts'
-
-type Plain = Pick<BreakerSnapshot, 'state' | 'generation' | 'consecutiveFailures' | 'openedAt' | 'reopenAt' | 'openCount' | 'wouldRefuse'>
-
-interface Parts {
-  options: BreakerOptions
-  outstanding: number
-  window: RollingWindow
-  usual: Usual
-  probes: Probes
-  force: Force | null
-  lastTransition: BreakerSnapshot['lastTransition']
-}
+import { stallAfter } from './stall.ts'
+import type { BreakerSnapshot } from './types.ts'
 
 /** Puts a snapshot together: copies, frozen all the way down, so that nobody holds a piece of a running breaker. */
-export function snapshotOf (plain: Plain, parts: Parts, now: number): BreakerSnapshot {
-  const { options, window, force, lastTransition } = parts
+export function snapshotOf (circuit: Circuit, outstanding: number, wouldRefuse: number, now: number): BreakerSnapshot {
+  const { state, force, options, window } = circuit
   const { total, failures, ratio } = evidenceOf(window.total(now), window.failures(now), 0)
   const buckets = Object.freeze(window.buckets(now).map(bucket => Object.freeze(bucket)))
-  const { size: batch, granted, inFlight, settled, failed, expired } = parts.probes
+  const { size: batch, granted, inFlight, settled, failed, expired } = circuit.probes
   return Object.freeze({
-    state: plain.state,
-    generation: plain.generation,
+    state,
+    generation: circuit.generation,
     mode: options.mode,
-    consecutiveFailures: plain.consecutiveFailures,
-    outstanding: Object.freeze({ count: parts.outstanding }),
-    window: Object.freeze({ seconds: window.seconds, total, failures, ratio, needed: needed(options, parts.usual, now), buckets }),
-    openedAt: plain.openedAt,
-    reopenAt: plain.reopenAt,
-    openCount: plain.openCount,
+    consecutiveFailures: circuit.consecutive,
+    outstanding: Object.freeze({ count: outstanding, ...silenceOf(circuit) }),
+    window: Object.freeze({ seconds: window.seconds, total, failures, ratio, needed: needed(options, circuit.usual, now), buckets }),
+    openedAt: circuit.openedAt,
+    reopenAt: state === 'open' ? circuit.refusesUntil : null,
+    openCount: circuit.openCount,
     probes: Object.freeze({ batch, granted, inFlight, settled, failed, expired }),
-    wouldRefuse: plain.wouldRefuse,
+    wouldRefuse,
     force: force && Object.freeze({ state: force.state, until: force.until, reason: force.reason }),
-    lastTransition
+    lastTransition: circuit.last
   })
+}
+
+function silenceOf ({ stall, options: { mode, stall: options } }: Circuit): Omit<BreakerSnapshot['outstanding'], 'count'> {
+  if (stall === null || mode === 'off' || options.outstanding === 0 || stall.usualMs === 0) return { oldestMs: null, usualMs: null, stallAfterMs: null }
+  const { oldestMs, usualMs } = stall
+  return { oldestMs, usualMs: Math.round(100 * usualMs) / 100, stallAfterMs: Math.round(stallAfter(usualMs, options)) }
 }

@@ -7,11 +7,20 @@ export type BreakerMode = 'enforce' | 'observe' | 'off'
 
 /** Why a breaker changed its state. */
 export type TransitionCause =
-  | 'consecutive_failures' | 'failure_ratio' // closed -> open
+  | 'consecutive_failures' | 'failure_ratio' | 'stall' // closed -> open
   | 'open_elapsed' // open -> half-open
   | 'probes_passed' // half-open -> closed
   | 'probes_failed' // half-open -> open
   | 'forced' | 'force_ended' | 'reset' | 'mode_changed'
+
+/** A silence that opened a circuit. */
+export interface StallEvidence {
+  /** Attempts that had waited for longer than `stallAfterMs`. */
+  readonly outstanding: number
+  /** How long the oldest of them had waited, in whole ticks of 100 ms; stalls of our own event loop are left out. */
+  readonly oldestMs: number
+  readonly stallAfterMs: number
+}
 
 /** One change of state; frozen, emitted after it is committed. Times are monotonic milliseconds. */
 export interface Transition {
@@ -21,7 +30,14 @@ export interface Transition {
   at: number
   generation: number
   /** The window as it was when the decision fell. */
-  evidence: { total: number, failures: number, ratio: number, consecutiveFailures: number }
+  evidence: {
+    total: number
+    failures: number
+    ratio: number
+    consecutiveFailures: number
+    /** With the cause `stall` only. */
+    stall?: StallEvidence
+  }
   /** How long the circuit stays open, in ms, when `to` is open; else 0. */
   openForMs: number
   /** What an operator gave as the reason of a force or reset; else null. */
@@ -57,6 +73,15 @@ export interface BreakerSnapshot<Time = number> {
   readonly outstanding: {
     /** Permits that were admitted and not settled yet, of any generation. */
     readonly count: number
+    /**
+     * How long the oldest attempt on a quick route has waited of those that began since the upstream was last heard, in whole ticks of
+     * 100 ms; stalls of our own event loop are left out. null when none does.
+     */
+    readonly oldestMs: number | null
+    /** The usual 95th percentile of the time to a response's head, in ms; null while it is not known. */
+    readonly usualMs: number | null
+    /** How long a silence must last to open the circuit, in ms; null where the trigger is off or nothing usual is known. */
+    readonly stallAfterMs: number | null
   }
   readonly window: {
     readonly seconds: number

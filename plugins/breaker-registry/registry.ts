@@ -20,7 +20,7 @@ export interface BreakerTransition {
   readonly generation: number
   /** ISO 8601. */
   readonly at: string
-  /** The window, or after half-open the batch, as it was when the decision fell. */
+  /** The window, or after half-open the batch, as it was when the decision fell; with the cause `stall` the silence too. */
   readonly evidence: Transition['evidence']
   /** How long the circuit stays open, in ms, when `to` is open; else 0. */
   readonly openForMs: number
@@ -114,6 +114,20 @@ export class BreakerRegistry {
   sweep (): void {
     const now = this.#host.clock()
     for (const members of this.#pools.values()) for (const { breaker } of members.values()) breaker.sweep(now)
+  }
+
+  /** Lets the silence of every upstream grow; whether `judgeStalls` would open a circuit. Called by the plugin every `tickMs`. */
+  tick (): boolean {
+    let suspected = false
+    for (const members of this.#pools.values()) for (const { breaker } of members.values()) if (breaker.tick()) suspected = true
+    return suspected
+  }
+
+  /** Opens the circuits whose upstreams answer nobody any more. Called by the plugin when all that has arrived is read. */
+  judgeStalls (): void {
+    const now = this.#host.clock()
+    // a listener may make and remove breakers
+    for (const { breaker } of this.list()) breaker.judgeStall(now)
   }
 
   #write ({ pool, upstream, from, to, cause, generation, evidence, openForMs, reason }: BreakerTransition): void {

@@ -42,6 +42,7 @@ describe('the registry', () => {
       mode: 'enforce',
       consecutiveFailures: 3,
       window: { seconds: 10, minimumRequests: 10, minimumShare: 0.1, failureRatio: 0.5 },
+      stall: { outstanding: 8, factor: 8, minMs: 500 },
       openMs: 15000,
       maxOpenMs: 120000,
       jitter: 0.1,

@@ -44,12 +44,53 @@ describe('memory', () => {
     assert.ok(least / 400000 < 1, `${least / 400000} bytes a request`)
   })
 
+  it('watching for a stall allocates nothing once it is compiled', () => {
+    const breaker = new Breaker(options, Math.random, 1)
+    const permit = breaker.admit(1)
+    const watched = (count: number): void => {
+      for (let i = 0; i < count; i++) {
+        const watch = breaker.waits(permit, 8)
+        if (i % 100 === 0) breaker.tick()
+        if (i % 10 === 0) breaker.gaveUp(watch)
+        else breaker.answered(permit, watch, 4 + i % 8)
+      }
+    }
+    watched(300000)
+    let least = Number.POSITIVE_INFINITY
+    for (let round = 1; round <= 8; round++) {
+      gc()
+      const before = process.memoryUsage().heapUsed
+      watched(400000)
+      least = Math.min(least, process.memoryUsage().heapUsed - before)
+    }
+    assert.ok(least / 400000 < 1, `${least / 400000} bytes an attempt`)
+  })
+
   it('ten thousand breakers take at most 1.5 kB each', () => {
     const breakers: Breaker[] = []
     // the first ones pay for the code, and V8 learns their size from them
     for (let i = 0; i < 100; i++) traffic(make(), 1, 10)
     const before = inUse()
     for (let i = 0; i < 10000; i++) breakers.push(make())
+    const each = (inUse() - before) / breakers.length
+    assert.ok(each > 0 && each <= 1536, `${each} bytes`)
+  })
+
+  it('and no more where each knows what is usual and watches attempts that wait', () => {
+    const breakers: Breaker[] = []
+    const watching = (): Breaker => {
+      const breaker = make()
+      const permit = breaker.admit(1.5)
+      for (let i = 0; i < 40; i++) breaker.answered(permit, breaker.waits(permit, 8), 8.5)
+      for (let i = 0; i < 20; i++) {
+        breaker.waits(permit, 8)
+        breaker.tick()
+      }
+      return breaker
+    }
+    for (let i = 0; i < 100; i++) watching()
+    const before = inUse()
+    for (let i = 0; i < 10000; i++) breakers.push(watching())
     const each = (inUse() - before) / breakers.length
     assert.ok(each > 0 && each <= 1536, `${each} bytes`)
   })

@@ -4,16 +4,17 @@ import { BreakerOptions } from '../../../config/schema.ts'
 import { Breaker } from '../../../lib/breaker/breaker.ts'
 import type { BreakerState, Outcome, Permit, Transition } from '../../../lib/breaker/types.ts'
 
-type Sections = 'window' | 'halfOpen'
+type Sections = 'window' | 'stall' | 'halfOpen'
 export type Overrides = Partial<Omit<BreakerOptions, Sections>> & { [K in Sections]?: Partial<BreakerOptions[K]> }
 
 /** The schema's defaults without jitter and without the share of the usual volume, so that tables can be exact. */
 export function optionsWith (overrides: Overrides = {}): BreakerOptions {
-  const { window, halfOpen, ...rest } = overrides
+  const { window, stall, halfOpen, ...rest } = overrides
   return Value.Default(BreakerOptions, {
     jitter: 0,
     ...rest,
     window: { minimumShare: 0, ...window },
+    stall: { ...stall },
     halfOpen: { ...halfOpen }
   }) as BreakerOptions
 }
