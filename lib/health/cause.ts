@@ -1,7 +1,7 @@
 /** Why a check ended as it did: a closed set, where a status that does not pass stands as `status_` and its three digits. */
 export type FailedCause =
   | 'timeout' | 'connect_refused' | 'connection_reset' | 'dns_failed' | 'tls_failed' | 'response_invalid' | 'body_truncated'
-  | `status_${number}`
+  | 'body_too_large' | 'json_invalid' | 'json_mismatch' | `status_${number}`
 
 /** Why a check says nothing about the upstream: our own resources or options, our own stall, or we stopped it. */
 export type InconclusiveCause = 'local_error' | 'event_loop_stall' | 'stopped'
@@ -10,6 +10,16 @@ export type CheckCause = 'check_passed' | FailedCause | InconclusiveCause
 
 /** Why a belief changed: by a check, or because the checks were switched off. */
 export type HealthCause = 'check_passed' | FailedCause | 'checks_off'
+
+/** Whether a check with this cause passed; null: it says nothing about the upstream. */
+export function passedBy (cause: CheckCause): boolean | null {
+  if (cause === 'check_passed') return true
+  return cause === 'local_error' || cause === 'event_loop_stall' || cause === 'stopped' ? null : false
+}
+
+/** Whether the failure may be our own doing where our event loop stood still: not where an answer was judged by what it says. */
+export const stallExcuses = (cause: CheckCause): boolean =>
+  passedBy(cause) === false && cause !== 'body_too_large' && !cause.startsWith('json_') && !cause.startsWith('status_')
 
 /** How far a check had come when its error arose. */
 export type CheckStage = 'connect' | 'headers' | 'body'

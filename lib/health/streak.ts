@@ -14,21 +14,30 @@ export interface HealthState {
   readonly since: number
   /** False until the first check has ended. */
   readonly checked: boolean
+  /** It failed its checks, and its fall is held back (see removal.ts). */
+  readonly held: boolean
 }
 
 /** The belief before any check. An upstream that is not polled counts as healthy. */
 export function initialHealth (options: StreakOptions, at: number): HealthState {
-  return { healthy: !options.enabled || options.initial === 'healthy', streak: 0, since: at, checked: false }
+  return { healthy: !options.enabled || options.initial === 'healthy', streak: 0, since: at, checked: false, held: false }
 }
 
-/** The belief after a check that ended at `at`. Where checks are off, nothing changes it. */
+/**
+ * The belief after a check that ended at `at`. Where checks are off, nothing changes it. One that is held falls with its next failed
+ * check, and is held no more once a check passes.
+ */
 export function afterCheck (state: HealthState, passed: boolean, at: number, options: StreakOptions): HealthState {
   if (!options.enabled) return state
   const streak = passed ? Math.max(state.streak, 0) + 1 : Math.min(state.streak, 0) - 1
-  const decided = !state.checked || (passed ? streak >= options.rise : -streak >= options.fall)
+  const decided = !state.checked || (passed ? streak >= options.rise : state.held || -streak >= options.fall)
   const healthy = decided ? passed : state.healthy
-  return { healthy, streak, since: healthy === state.healthy ? state.since : at, checked: true }
+  return { healthy, streak, since: healthy === state.healthy ? state.since : at, checked: true, held: false }
 }
+
+/** The belief where the fall from `before` to `fallen` is held back. */
+export const heldBack = (before: HealthState, fallen: HealthState): HealthState =>
+  ({ ...fallen, healthy: true, since: before.since, held: true })
 
 /**
  * The belief under new options: it is kept, for a reload is no evidence. Only where checks are off now is the upstream healthy, and
@@ -36,5 +45,5 @@ export function afterCheck (state: HealthState, passed: boolean, at: number, opt
  */
 export function underOptions (state: HealthState, at: number, options: StreakOptions): HealthState {
   if (options.enabled) return state
-  return { healthy: true, streak: 0, since: state.healthy ? state.since : at, checked: false }
+  return { healthy: true, streak: 0, since: state.healthy ? state.since : at, checked: false, held: false }
 }

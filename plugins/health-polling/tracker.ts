@@ -1,39 +1,24 @@
 import type { FastifyBaseLogger } from 'fastify'
-import type { HealthOptions } from '../../config/schema.ts'
 import type { Clock } from '../../lib/clock.ts'
-import type { CheckCause, HealthCause } from '../../lib/health/cause.ts'
-import type { Random } from '../../lib/random.ts'
+import type { FailedCause, HealthCause } from '../../lib/health/cause.ts'
+import { checkOptions, type CheckOptions } from '../../lib/health/options.ts'
+import { removalLimit, servesNobody, type RemovalLimit } from '../../lib/health/removal.ts'
 import { delayUntil, firstShare, nextCheckAt, repeatAt } from '../../lib/health/schedule.ts'
-import { afterCheck, initialHealth, underOptions, type HealthState } from '../../lib/health/streak.ts'
+import { afterCheck, heldBack, initialHealth, underOptions, type HealthState } from '../../lib/health/streak.ts'
+import { checkTarget } from '../../lib/health/target.ts'
+import type { Random } from '../../lib/random.ts'
 import type { Upstream, UpstreamPool } from '../upstream-pools.ts'
-import { Checker, type Verdict } from './checker.ts'
+import type { Checker, Subject, Verdict } from './checker.ts'
+import { HttpChecker } from './http-checker.ts'
+import { TcpChecker } from './tcp-checker.ts'
+import { pollingView, type CheckResult, type HealthView } from './view.ts'
 
-/** How a check ended. */
-export interface CheckResult {
-  readonly pool: string
-  readonly upstream: string
-  /** When it ended, ISO 8601. */
-  readonly at: string
-  /** null: the check says nothing about the upstream, and its streak stays as it was. */
-  readonly passed: boolean | null
-  /** The status of the answer, or null where none came. */
-  readonly status: number | null
-  readonly cause: CheckCause
-  /** How long it took, in ms. */
-  readonly ms: number
-}
-
-/** What is believed of an upstream, and why. */
-export interface HealthView {
-  readonly pool: string
-  readonly upstream: string
-  readonly healthy: boolean
-  /** Since when, ISO 8601. */
-  readonly since: string
-  /** The last check that said something about the upstream. Its age is the age of this view. */
-  readonly lastCheck: Readonly<{ at: string, passed: boolean, status: number | null, cause: CheckCause, ms: number }> | null
-  /** How many checks in a row ended like the last one. */
-  readonly streak: number
+/** Why a fall is held back: so many members fell within the time, and so many may. */
+export interface Hold {
+  cause: FailedCause
+  removed: number
+  limit: number
+  seconds: number
 }
 
 export interface TrackerContext {
@@ -41,6 +26,8 @@ export interface TrackerContext {
   clock: Clock
   random: Random
   changed: (tracker: Tracker, cause: HealthCause) => void
+  /** Told once, until the upstream passes a check or has fallen. */
+  held: (tracker: Tracker, hold: Hold) => void
 }
 
 /** An upstream as it stands in its pool: `index` of `count` members. */
@@ -49,13 +36,15 @@ export interface Member {
   upstream: Upstream
   index: number
   count: number
+  /** The falls of the pool's members. */
+  removals: RemovalLimit
 }
 
 /** The state of one upstream: what is believed, the last check, the one that runs, and the timer of the next. */
 export class Tracker {
   readonly #context: TrackerContext
   #member: Member
-  #fingerprint: string
+  #subject: Subject
   #checker: Checker
   #state: HealthState
   #lastCheck: HealthView['lastCheck'] = null
@@ -68,26 +57,28 @@ export class Tracker {
   constructor (member: Member, context: TrackerContext) {
     this.#context = context
     this.#member = member
-    this.#fingerprint = fingerprintOf(member)
-    this.#checker = this.#makeChecker()
+    this.#subject = subjectOf(member, context)
+    this.#checker = checkerOf(this.#subject)
     this.#state = initialHealth(this.#options, Date.now())
-    member.upstream.healthy = this.#state.healthy
+    this.#tell()
   }
 
-  get #options (): HealthOptions {
-    return this.#member.pool.options.health
+  get #options (): CheckOptions {
+    return this.#subject.options
   }
 
   get view (): HealthView {
     const { pool, upstream } = this.#member
-    const { healthy, since, streak } = this.#state
+    const { healthy, held, since, streak } = this.#state
     return Object.freeze({
       pool: pool.name,
       upstream: upstream.id,
       healthy,
+      held,
       since: new Date(since).toISOString(),
       lastCheck: this.#lastCheck,
-      streak: Math.abs(streak)
+      streak: Math.abs(streak),
+      polling: pollingView(this.#options, upstream.url.basePath)
     })
   }
 
@@ -126,23 +117,16 @@ export class Tracker {
    * address, the checks or the connection are not what they were.
    */
   update (member: Member): void {
-    const fingerprint = fingerprintOf(member)
-    const same = fingerprint === this.#fingerprint && member.upstream === this.#member.upstream
+    const subject = subjectOf(member, this.#context)
     this.#member = member
-    if (!same) {
-      const polling = this.#polling
-      this.stop()
-      this.#fingerprint = fingerprint
-      this.#checker = this.#makeChecker()
-      this.#running = undefined
-      this.#commit(underOptions(this.#state, Date.now(), this.#options), 'checks_off')
-      if (polling) this.poll()
-    }
-  }
-
-  #makeChecker (): Checker {
-    const { pool, upstream } = this.#member
-    return new Checker(upstream, pool.options.health, pool.options.connections.keepAliveMs, this.#context.clock)
+    if (isSame(subject, this.#subject)) return this.#tell()
+    const polling = this.#polling
+    this.stop()
+    this.#subject = subject
+    this.#checker = checkerOf(subject)
+    this.#running = undefined
+    this.#commit(underOptions(this.#state, Date.now(), subject.options), 'checks_off')
+    if (polling) this.poll()
   }
 
   #resultOf ({ passed, status, cause, ms }: Verdict): CheckResult {
@@ -157,7 +141,7 @@ export class Tracker {
     const options = this.#options
     const { index, count } = this.#member
     const endedAt = clock()
-    const first = !this.#state.checked
+    const before = this.#state
     if (passed === null) {
       this.#arm(repeatAt(endedAt, options))
       if (!this.#inconclusive) log.warn({ pool, upstream, cause, ...(error && { error: error.message }) }, 'health_check_inconclusive')
@@ -166,19 +150,47 @@ export class Tracker {
     }
     this.#inconclusive = false
     this.#lastCheck = Object.freeze({ at, passed, status, cause, ms })
-    this.#arm(nextCheckAt({ startedAt, endedAt, share: first ? firstShare(index, count) : 1, random: random() }, options))
-    const changed = this.#commit(afterCheck(this.#state, passed, Date.now(), options), cause as HealthCause)
-    if (first && !passed && !changed && options.enabled) {
+    this.#arm(nextCheckAt({ startedAt, endedAt, share: before.checked ? 1 : firstShare(index, count), random: random() }, options))
+    const found = afterCheck(before, passed, Date.now(), options)
+    if (before.healthy && !found.healthy) {
+      this.#fall(found, cause as FailedCause, endedAt)
+      return
+    }
+    this.#commit(found, cause as HealthCause)
+    if (!before.checked && !found.healthy && options.enabled) {
       log.warn({ pool, upstream, healthy: false, cause, ...(error && { error: error.message }) }, 'health_first_check_failed')
     }
   }
 
-  #commit (state: HealthState, cause: HealthCause): boolean {
+  /** The upstream turns unhealthy, unless too many of its pool have lately. */
+  #fall (fallen: HealthState, cause: FailedCause, now: number): void {
+    const { upstream: { id }, removals, count } = this.#member
+    const { removal } = this.#options
+    if (servesNobody(cause, this.#subject.target.own)) {
+      removals.record(id, now)
+    } else if (!removals.admit(id, count, now, removal)) {
+      const told = this.#state.held
+      this.#commit(heldBack(this.#state, fallen), cause)
+      if (!told) this.#context.held(this, { cause, removed: removals.removed(now, removal), limit: removalLimit(count, removal), seconds: removal.seconds })
+      return
+    }
+    this.#commit(fallen, cause)
+  }
+
+  #commit (state: HealthState, cause: HealthCause): void {
     const changed = state.healthy !== this.#state.healthy
     this.#state = state
-    this.#member.upstream.healthy = state.healthy
+    this.#tell()
     if (changed) this.#context.changed(this, cause)
-    return changed
+  }
+
+  /** Others act on a change of these, so they are written only where they differ. Where checks are off there is none to wait for. */
+  #tell (): void {
+    const { upstream } = this.#member
+    const { healthy } = this.#state
+    const checked = this.#state.checked || !this.#options.enabled
+    if (upstream.checked !== checked) upstream.checked = checked
+    if (upstream.healthy !== healthy) upstream.healthy = healthy
   }
 
   #arm (at: number): void {
@@ -189,6 +201,13 @@ export class Tracker {
   }
 }
 
-/** All that a check depends on. A pool's options are data, so their text tells whether they are the same. */
-const fingerprintOf = ({ pool: { options }, upstream: { url } }: Member): string =>
-  JSON.stringify([url, options.health, options.tls ?? null, options.connections.keepAliveMs])
+function subjectOf ({ pool: { options }, upstream }: Member, { clock }: TrackerContext): Subject {
+  const checks = checkOptions(options.health, upstream.options.health)
+  const { url, host } = upstream
+  return { url, settings: upstream.connector(), target: checkTarget(url, host, checks.port), options: checks, keepAliveMs: options.connections.keepAliveMs, clock }
+}
+
+/** Whether both are checked in the same way. A subject is data but for its clock, and an address that is known already is in its id. */
+const isSame = (one: Subject, other: Subject): boolean => JSON.stringify(one) === JSON.stringify(other)
+
+const checkerOf = (subject: Subject): Checker => subject.options.type === 'tcp' ? new TcpChecker(subject) : new HttpChecker(subject)

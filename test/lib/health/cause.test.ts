@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { causeOfError, type CheckError } from '../../../lib/health/cause.ts'
+import { causeOfError, passedBy, stallExcuses, type CheckCause, type CheckError } from '../../../lib/health/cause.ts'
 
 const plain: CheckError = { name: 'Error', code: '', syscall: '', message: '', stage: 'connect', secure: false, unix: false }
 
@@ -29,3 +29,16 @@ test('an error that nobody knows is blamed by how far the check had come', () =>
   assert.equal(causeOfError({ ...plain, stage: 'headers' }), 'connection_reset')
   assert.equal(causeOfError({ ...plain, stage: 'body' }), 'body_truncated')
 })
+
+const meanings: Array<[passed: boolean | null, excused: boolean, ...causes: CheckCause[]]> = [
+  [true, false, 'check_passed'],
+  [null, false, 'local_error', 'event_loop_stall', 'stopped'],
+  [false, true, 'timeout', 'connect_refused', 'connection_reset', 'dns_failed', 'tls_failed', 'response_invalid', 'body_truncated'],
+  [false, false, 'status_503', 'body_too_large', 'json_invalid', 'json_mismatch']
+]
+
+for (const [passed, excused, ...causes] of meanings) {
+  test(`${causes.join(', ')}: ${passed === null ? 'says nothing' : passed ? 'passed' : 'failed'}${excused ? ', but not across a stall of our own' : ''}`, () => {
+    for (const cause of causes) assert.deepEqual([passedBy(cause), stallExcuses(cause)], [passed, excused], cause)
+  })
+}

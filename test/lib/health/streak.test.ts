@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import * as fc from 'fast-check'
-import { afterCheck, initialHealth, underOptions, type HealthState, type StreakOptions } from '../../../lib/health/streak.ts'
+import { afterCheck, heldBack, initialHealth, underOptions, type HealthState, type StreakOptions } from '../../../lib/health/streak.ts'
 
 const options = (given: Partial<StreakOptions> = {}): StreakOptions => ({ enabled: true, rise: 1, fall: 1, initial: 'unhealthy', ...given })
 
@@ -56,9 +56,35 @@ test('new options keep the belief and the streak', () => {
 test('an unhealthy upstream whose checks are switched off counts as healthy, and on again its first check counts alone', () => {
   const down = afterCheck(initialHealth(options(), 0), false, 1, options())
   const off = underOptions(down, 2, options({ enabled: false }))
-  assert.deepEqual(off, { healthy: true, streak: 0, since: 2, checked: false })
+  assert.deepEqual(off, { healthy: true, streak: 0, since: 2, checked: false, held: false })
   const on = options({ fall: 5 })
   assert.equal(afterCheck(underOptions(off, 3, on), false, 4, on).healthy, false)
+})
+
+test('a fall that is held back leaves the upstream healthy since when it was, and is due at the next failure, whatever fall is', () => {
+  const given = options({ fall: 3 })
+  let up = afterCheck(initialHealth(given, 0), true, 1, given)
+  for (const at of [2, 3]) up = afterCheck(up, false, at, given)
+  const fallen = afterCheck(up, false, 4, given)
+  const held = heldBack(up, fallen)
+  assert.deepEqual(held, { healthy: true, streak: -3, since: 1, checked: true, held: true })
+  assert.deepEqual(afterCheck(held, false, 5, given), { healthy: false, streak: -4, since: 5, checked: true, held: false })
+  assert.deepEqual(afterCheck(held, false, 5, options({ fall: 9 })), { healthy: false, streak: -4, since: 5, checked: true, held: false })
+  assert.deepEqual(afterCheck(held, true, 5, options({ rise: 3 })), { healthy: true, streak: 1, since: 1, checked: true, held: false })
+})
+
+test('a first failure that is held back does not have to count up to fall again', () => {
+  const given = options({ fall: 3, initial: 'healthy' })
+  const start = initialHealth(given, 0)
+  const held = heldBack(start, afterCheck(start, false, 1, given))
+  assert.equal(afterCheck(held, false, 2, given).healthy, false)
+})
+
+test('new options keep what is held, unless they switch the checks off', () => {
+  const start = initialHealth(options({ initial: 'healthy' }), 0)
+  const held = heldBack(start, afterCheck(start, false, 1, options()))
+  assert.deepEqual(underOptions(held, 2, options({ fall: 4 })), held)
+  assert.deepEqual(underOptions(held, 2, options({ enabled: false })), { healthy: true, streak: 0, since: 0, checked: false, held: false })
 })
 
 test('property: the belief is that of the last decisive run, for every sequence and every rise and fall', () => {

@@ -1,14 +1,12 @@
 /** One check against an upstream that answers well, badly, endlessly or not at all. */
 import assert from 'node:assert/strict'
-import { execFileSync } from 'node:child_process'
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { mkdtempSync, rmSync } from 'node:fs'
 import { createServer as createNetServer, type AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { test, type TestContext } from 'node:test'
-import { createServer as createTlsServer } from 'node:tls'
+import { test } from 'node:test'
 import type { HealthOptions } from '../../../config/schema.ts'
-import { block, harness, ok, RawUpstream, status, until, type Answer } from './fixtures.ts'
+import { block, harness, ok, overTls, RawUpstream, status, until, type Answer } from './fixtures.ts'
 
 const chunk = 'x'.repeat(16384)
 /** Writes as fast as it is read, for ever. */
@@ -173,23 +171,9 @@ test('a unix socket', async (t) => {
   assert.equal((await check()).cause, 'connect_refused')
 })
 
-const certificate = (t: TestContext): { cert: string, key: string } => {
-  const folder = mkdtempSync(join(tmpdir(), 'health-'))
-  t.after(() => rmSync(folder, { recursive: true, force: true }))
-  const [key, cert] = [join(folder, 'key.pem'), join(folder, 'cert.pem')]
-  execFileSync('openssl', ['req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes', '-days', '2', '-subj', '/CN=localhost',
-    '-addext', 'subjectAltName=DNS:localhost,IP:127.0.0.1', '-keyout', key, '-out', cert], { stdio: 'ignore' })
-  return { cert: readFileSync(cert, 'utf8'), key: readFileSync(key, 'utf8') }
-}
-
 test('TLS: an unknown certificate is refused, a trusted one accepted, a wrong name refused', async (t) => {
-  const { cert, key } = certificate(t)
   const raw = new RawUpstream(ok)
-  const server = createTlsServer({ cert, key }, (socket) => raw.serve(socket))
-  await new Promise<void>((resolve) => { server.listen(0, '127.0.0.1', resolve) })
-  t.after(() => raw.close())
-  t.after(() => { server.close() })
-  const url = `https://127.0.0.1:${(server.address() as AddressInfo).port}`
+  const { url, cert } = await overTls(t, raw)
   const connectors = [{}, { ca: cert }, { ca: cert, servername: 'other.invalid' }, { rejectUnauthorized: false }, { ca: 'no certificate at all', cert: 'nor here', key: 'nor here' }]
   const { app, check } = await harness(t, { upstreams: connectors.map((connector, index) => ({ url, id: `${index}`, connector })) })
   const causes = await Promise.all(connectors.map(async (_, index) => (await check(index)).cause))

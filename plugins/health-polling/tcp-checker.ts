@@ -1,0 +1,54 @@
+import type { Socket } from 'node:net'
+import { buildConnector } from 'undici'
+import { Check, type Checker, type Subject, type Verdict } from './checker.ts'
+
+/**
+ * Checks one upstream by making a connection, and with TLS its handshake, anew each time: no session is resumed, which would not show
+ * the certificate again. Nothing is sent, and the connection is closed at once.
+ */
+export class TcpChecker implements Checker {
+  readonly #subject: Subject
+  #socket: Socket | undefined
+  #check: Check | undefined
+  #destroyed = false
+
+  constructor (subject: Subject) {
+    this.#subject = subject
+  }
+
+  run (): Promise<Verdict> {
+    this.#socket?.destroy()
+    const check = new Check(this.#subject, (made) => {
+      this.#check = undefined
+      const socket = this.#socket
+      // Closed in order, so that the upstream has our end of the handshake, too: it would log a broken one.
+      if (made) socket?.end(() => { socket.destroy() })
+      else socket?.destroy()
+    })
+    this.#check = check
+    if (this.#destroyed) check.end('stopped', false)
+    else this.#connect(check)
+    return check.verdict
+  }
+
+  destroy (): void {
+    this.#destroyed = true
+    this.#check?.end('stopped', false)
+    this.#socket?.destroy()
+  }
+
+  #connect (check: Check): void {
+    const { settings, target: { origin, host } } = this.#subject
+    const { protocol, hostname, port } = new URL(origin)
+    try {
+      const connect = buildConnector({ ...settings, timeout: 0, maxCachedSessions: 0 })
+      const options = { protocol, hostname: hostname.replace(/^\[(.*)\]$/, '$1'), host, port }
+      this.#socket = connect(options, (...[error]) => {
+        if (error === null) check.end('check_passed', true)
+        else check.fail(error, 'connect')
+      }) as unknown as Socket
+    } catch (error) {
+      check.fail(error as Error, 'connect')
+    }
+  }
+}
