@@ -34,6 +34,8 @@ export const failures = {
   shed_priority: { side: 'proxy', stage: 'admission', blames: false, retry: 'never', status: 503, error: 'proxy_internal_response', title: 'The proxy admits only more important requests now' },
   draining: { side: 'proxy', stage: 'admission', blames: false, retry: 'never', status: 503, error: 'proxy_internal_response', title: 'The proxy is shutting down' },
   no_route: { side: 'proxy', stage: 'route', blames: false, retry: 'never', status: 404, error: 'destination_not_found', title: 'No route matches this request' },
+  route_disabled: { side: 'proxy', stage: 'route', blames: false, retry: 'never', status: 503, error: 'http_request_denied', title: 'This route is switched off' },
+  rate_limited: { side: 'client', stage: 'route', blames: false, retry: 'never', status: 429, error: 'http_request_denied', title: 'Too many requests' },
   upstream_capacity: { side: 'proxy', stage: 'select', blames: false, retry: 'unsent', status: 503, error: 'connection_limit_reached', title: 'The service is at its limit of concurrent requests' },
   no_upstream_healthy: { side: 'upstream', stage: 'select', blames: false, retry: 'never', status: 503, error: 'destination_unavailable', title: 'No server of this service is healthy' },
   breaker_open: { side: 'upstream', stage: 'select', blames: false, retry: 'never', status: 503, error: 'destination_unavailable', title: 'The service failed recently and is given time to recover' },

@@ -1,15 +1,11 @@
 import { METHODS, type IncomingMessage } from 'node:http'
 import type { FastifyError, FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify'
-import type { RouteOptions } from '../config/schema.ts'
 import { ExchangeError } from '../lib/exchange.ts'
 import { isMediaType } from '../lib/http/media-type.ts'
-import { isAuthority, parseTarget } from '../lib/http/target.ts'
-import { RouteTable } from '../lib/route/table.ts'
+import { isAuthority, type Target } from '../lib/http/target.ts'
+import type { CompiledRoute } from '../lib/route/compiled.ts'
 import type {} from '../plugins/forwarder.ts'
-
-export interface ProxyOptions {
-  routes: readonly RouteOptions[]
-}
+import type {} from '../plugins/routing.ts'
 
 const opaque = 'application/octet-stream'
 
@@ -24,9 +20,9 @@ function acceptAnyType (request: FastifyRequest, _reply: FastifyReply, payload: 
   done(null, payload as never)
 }
 
-/** The catch-all: finds the route and forwards. It holds no policy. */
-const proxy: FastifyPluginAsync<ProxyOptions> = async (app, { routes }) => {
-  const table = new RouteTable(routes)
+/** The catch-all: asks for the route and forwards. It holds no policy. */
+const proxy: FastifyPluginAsync = async (app) => {
+  if (!app.hasDecorator('routeTable')) throw new Error('the proxy needs routes: register breakwater-routing before it')
   for (const method of METHODS) {
     if (!app.supportedMethods.includes(method) && method !== 'CONNECT') app.addHttpMethod(method, { hasBody: true })
   }
@@ -50,18 +46,39 @@ const proxy: FastifyPluginAsync<ProxyOptions> = async (app, { routes }) => {
   function handle (request: FastifyRequest, reply: FastifyReply): void {
     const { raw } = request
     const method = raw.method as string
-    const target = isUnderstood(raw) ? parseTarget(raw.url as string, method) : null
-    if (target === null) {
+    const { target, match } = app.routeTable.of(raw)
+    if (target === null || !isUnderstood(raw)) {
       reply.refuse('bad_request')
     } else if (refusedMethods.includes(method)) {
       reply.header('allow', allowed).refuse('method_not_allowed')
     } else if (method === 'OPTIONS' && raw.headers['max-forwards'] === '0') {
       reply.code(204).header('allow', allowed).send()
+    } else if (match === null) {
+      refuseUnrouted(raw, target, reply)
     } else {
-      const match = table.match(method, target.authority ?? raw.headers.host ?? '', target.path)
-      if (match === null) reply.refuse(hasNoOneHost(raw) ? 'bad_request' : 'no_route')
-      else reply.forward(match.route)
+      const admitted = app.routeTable.admit(reply, match.route)
+      if (admitted === true) reply.forward(match.route)
+      else if (admitted !== false) forwardOnce(admitted, match.route, reply)
     }
+  }
+
+  async function forwardOnce (admitted: Promise<boolean>, route: CompiledRoute, reply: FastifyReply): Promise<void> {
+    try {
+      if (await admitted) reply.forward(route)
+    } catch (error) {
+      reply.send(error)
+    }
+  }
+
+  function refuseUnrouted (raw: IncomingMessage, { authority, path, search }: Target, reply: FastifyReply): void {
+    if (hasNoOneHost(raw)) {
+      reply.refuse('bad_request')
+      return
+    }
+    const { method = '', headers } = raw
+    const methods = app.routeTable.allowed({ method, authority: authority ?? headers.host ?? '', path, search, headers })
+    if (methods.length === 0) reply.refuse('no_route')
+    else reply.header('allow', methods.join(', ')).refuse('method_not_allowed')
   }
 }
 

@@ -1,7 +1,7 @@
 /** The catch-all alone: routes of a table are forwarded, and the app's own routes are served beside it. */
 // #region
 import Fastify, { type FastifyInstance } from 'fastify'
-import { edge, forwarder, proxy, upstreamPools } from '../../index.ts'
+import { edge, forwarder, proxy, routing, upstreamPools } from '../../index.ts'
 
 export async function build (shop = ['http://127.0.0.1:9001'], users = ['http://127.0.0.1:9002']): Promise<FastifyInstance> {
   const app = Fastify()
@@ -9,13 +9,15 @@ export async function build (shop = ['http://127.0.0.1:9001'], users = ['http://
   await app.register(upstreamPools, { pools: { shop: { upstreams: shop }, users: { upstreams: users } } })
   await app.register(forwarder)
 
-  app.get('/about', async () => ({ about: 'served here' }))
-  await app.register(proxy, {
+  await app.register(routing, {
     routes: [
       { path: '/users/:id', pool: 'users', methods: ['GET'] },
       { path: '/shop/*', pool: 'shop', stripPrefix: '/shop' }
     ]
   })
+
+  app.get('/about', async () => ({ about: 'served here' }))
+  await app.register(proxy)
   return app
 }
 // #endregion

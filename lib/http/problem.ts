@@ -25,10 +25,10 @@ export function sendProblem<R> (reply: ProblemReply<R>, { status, headers, body 
  * The answer to a refused or failed exchange: a problem document (RFC 9457), Proxy-Status (RFC 9209), and Retry-After where the
  * status allows it. Never names an upstream.
  * @param retryAfterSeconds whole seconds, at least 1; left out where a retry would not help
+ * @param status in place of the reason's own
  */
-export function problem (reason: Reason, requestId: string, detail?: string, retryAfterSeconds?: number): Problem {
+export function problem (reason: Reason, requestId: string, detail?: string, retryAfterSeconds?: number, status: number = failureOf(reason).status): Problem {
   const failure = failureOf(reason)
-  const status = failure.status
   const headers: Record<string, string> = {
     'content-type': 'application/problem+json',
     'cache-control': 'no-store',

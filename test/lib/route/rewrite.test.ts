@@ -1,8 +1,8 @@
-import { equal, ok } from 'node:assert/strict'
+import { equal, notEqual, ok } from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import fc from 'fast-check'
 import { parseTarget } from '../../../lib/http/target.ts'
-import { forwardedPath } from '../../../lib/route/rewrite.ts'
+import { compileRewrite, forwardedPath } from '../../../lib/route/rewrite.ts'
 
 interface Case { path: string, strip?: string, prefix?: string, base?: string, to: string }
 
@@ -75,5 +75,52 @@ describe('forwarded path: properties', () => {
       if (parseTarget(path, 'GET') === null) return
       ok(parseTarget(forwardedPath(path, '/api', undefined, ''), 'GET') !== null, path)
     }), { numRuns: 2000 })
+  })
+})
+
+const templates: [route: string, template: string, [path: string, to: string][]][] = [
+  ['/old', '/new', [['/old', '/new'], ['/ol%64', '/new']]],
+  ['/old', '/', [['/old', '/']]],
+  ['/old/*', '/new', [['/old', '/new'], ['/old/', '/new'], ['/old/a/b', '/new']]],
+  ['/api/*', '/files/*', [['/api/a/b', '/files/a/b'], ['/api/', '/files/'], ['/api', '/files'], ['/api//a/', '/files//a/'], ['/%61pi/%2Fa;x', '/files/%2Fa;x']]],
+  ['/api/*', '/*', [['/api/a', '/a'], ['/api/', '/'], ['/api', '/']]],
+  ['/*', '/files/*', [['/', '/files/'], ['/a', '/files/a'], ['/files/a', '/files/files/a']]],
+  ['/users/:id', '/v2/people/:id', [['/users/7', '/v2/people/7'], ['/users/a%2Fb', '/v2/people/a%2Fb'], ['/users/', '/v2/people/']]],
+  ['/users/:id/*', '/v2/people/:id/*', [['/users/7/x/y', '/v2/people/7/x/y'], ['/users/7/', '/v2/people/7/'], ['/users/7', '/v2/people/7'], ['/users//x', '/v2/people//x']]],
+  ['/:a/:b', '/:b/:a/:b', [['/1/2', '/2/1/2']]],
+  ['/:a/:b/*', '/x/:b/*', [['/1/2/3', '/x/2/3'], ['/1/2', '/x/2']]],
+  ['/:a/*', '/:a', [['/1/2/3', '/1'], ['/1', '/1']]],
+  ['/a/:x', '/b%20c/:x', [['/a/%20', '/b%20c/%20']]]
+]
+
+describe('rewritten path', () => {
+  for (const [route, template, paths] of templates) {
+    it(`${route} to ${template}`, () => {
+      const rewrite = compileRewrite(route, template)
+      for (const [path, to] of paths) equal(rewrite(path), to, path)
+      equal(rewrite('*'), '*')
+    })
+  }
+
+  const segment = fc.constantFrom('', 'a', 'b..', '..b', '...', '%2F', '%2f..%2F', '%2e', '..', '.', '%2E%2e', '..;x', '%5c..', '%252e', 'é', ':id', '*', '%C3%A9', ';')
+  const asked = fc.array(segment, { maxLength: 5 }).map((segments) => `/api/${segments.join('/')}`)
+
+  it('never leaves the prefix of its template, and brings no dot segment into a path that had none', () => {
+    const cases: [string, string, string][] = [['/api/*', '/files/*', '/files'], ['/api/:id/*', '/v2/:id/*', '/v2/'], ['/api/:id', '/v2/:id', '/v2/'], ['/api/:a/:b/*', '/v2/:b/x/:a/*', '/v2/']]
+    let seen = 0
+    fc.assert(fc.property(asked, fc.constantFrom(...cases), (path, [route, template, prefix]) => {
+      if (parseTarget(path, 'GET') === null) return
+      seen++
+      const to = compileRewrite(route, template)(path)
+      ok(to === prefix || to.startsWith(prefix), to)
+      notEqual(parseTarget(to, 'GET'), null, `${path} -> ${to}`)
+    }), { numRuns: 5000, seed: 3 })
+    ok(seen > 500, `only ${seen} were tried`)
+  })
+
+  it('keeps the bytes of what it takes over', () => {
+    fc.assert(fc.property(fc.constantFrom('a', 'a%2Fb', 'é', '%C3%A9', '', '~;'), asked, (id, rest) => {
+      equal(compileRewrite('/users/:id/*', '/v2/people/:id/*')(`/users/${id}${rest}`), `/v2/people/${id}${rest}`)
+    }))
   })
 })
