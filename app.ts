@@ -28,17 +28,33 @@ const loaded = loadOrExit()
 export const options = serverOptions(loaded.config)
 
 /** Without any upstream configured, a newcomer gets three of our own, one of which keeps going bad. */
-async function withDemo (instance: FastifyInstance): Promise<Config> {
+async function startDemo (instance: FastifyInstance): Promise<string[]> {
   const demo = await startDemoUpstreams()
   instance.addHook('onClose', () => demo.close())
   instance.log.warn({ upstreams: demo.urls }, 'no upstreams are configured: serving the embedded demo')
-  return parseConfig({ ...loaded.config, pools: { demo: { upstreams: demo.urls.map((url) => ({ url })) } }, routes: [] }, 'the demo')
+  return demo.urls
+}
+
+function completed ({ config, source }: Loaded, demo: readonly string[]): Config {
+  return source === 'demo' ? parseConfig({ ...config, pools: { demo: { upstreams: demo.map((url) => ({ url })) } }, routes: [] }, 'the demo') : config
+}
+
+/** Until now fastify-cli has taken a SIGHUP for the end, as it takes every signal. */
+function reloadOnHangUp (instance: FastifyInstance): void {
+  const reload = (): void => { void instance.configuration.reload('signal') }
+  instance.addHook('onListen', () => {
+    process.removeAllListeners('SIGHUP')
+    process.on('SIGHUP', reload)
+  })
+  instance.addHook('onClose', async () => { process.off('SIGHUP', reload) })
 }
 
 // fastify-cli insists on exactly two parameters.
 async function app (instance: FastifyInstance, _options: object): Promise<void> {
-  const config = loaded.source === 'demo' ? await withDemo(instance) : loaded.config
-  await instance.register(breakwater, config)
+  const demo = loaded.source === 'demo' ? await startDemo(instance) : []
+  await instance.register(breakwater, completed(loaded, demo))
+  instance.configuration.follow({ load: () => completed(loadConfig(), demo), file: loaded.file })
+  reloadOnHangUp(instance)
 }
 
 export default fp(app, { name: 'breakwater-app', fastify: '5.x' })

@@ -3,19 +3,24 @@
  */
 import type { FastifyPluginAsync } from 'fastify'
 import fp from 'fastify-plugin'
+import { diffConfig } from './config/diff.ts'
 import { parseConfig } from './config/parse.ts'
 import { redactConfig } from './config/redact.ts'
 import type { Config } from './config/schema.ts'
 import accessLog from './plugins/access-log.ts'
 import adminListener from './plugins/admin-listener.ts'
 import breakerRegistry from './plugins/breaker-registry.ts'
+import configuration from './plugins/configuration.ts'
+import discovery from './plugins/discovery.ts'
 import edge from './plugins/edge.ts'
 import eventJournal from './plugins/event-journal.ts'
 import forwarder from './plugins/forwarder.ts'
 import healthPolling from './plugins/health-polling.ts'
 import lifecycle from './plugins/lifecycle.ts'
 import loadShedding from './plugins/load-shedding.ts'
+import rateLimits from './plugins/rate-limits.ts'
 import readiness from './plugins/readiness.ts'
+import routing from './plugins/routing.ts'
 import upstreamPools from './plugins/upstream-pools.ts'
 import adminRoutes from './routes/admin/index.ts'
 import probes from './routes/probes.ts'
@@ -42,18 +47,22 @@ const breakwater: FastifyPluginAsync<BreakwaterOptions & RegisterOptions> = asyn
   await app.register(upstreamPools, { pools })
   await app.register(breakerRegistry)
   await app.register(healthPolling)
+  await app.register(discovery)
+  await app.register(rateLimits)
+  await app.register(routing, { routes })
+  await app.register(configuration, { config, parse: parseConfig, diff: diffConfig })
   await app.register(eventJournal)
-  await app.register(readiness, { pools: routes.map(({ pool }) => pool) })
-  await app.register(forwarder, { maxBodyBytes: server.maxBodyBytes })
+  await app.register(readiness, { pools: () => app.routeTable.pools() })
+  await app.register(forwarder, { maxBodyBytes: () => app.configuration.current.server.maxBodyBytes })
   if (server.probes) await app.register(probes)
-  await app.register(proxy, { routes })
+  await app.register(proxy)
   if (admin.enabled) {
     await app.register(adminListener, {
       host: admin.host,
       port: admin.port,
       token: admin.token,
       routes: (listener, { loopbackOnly }) =>
-        listener.register(adminRoutes, { source: app, token: admin.token, loopbackOnly, config: redactConfig(config), routes })
+        listener.register(adminRoutes, { source: app, token: admin.token, loopbackOnly, config: () => redactConfig(app.configuration.current) })
     })
   }
 }

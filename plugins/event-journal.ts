@@ -7,7 +7,10 @@ import fp from 'fastify-plugin'
 import { Emitter } from '../lib/emitter.ts'
 import { Journal, type JournalEvent, type JournalPage } from '../lib/journal.ts'
 import type { BreakerTransition } from './breaker-registry.ts'
-import type { HealthChange } from './health-polling.ts'
+import type { ConfigEvent } from './configuration.ts'
+import type { DiscoveryEvent } from './discovery.ts'
+import type { HealthChange, RemovalHeld } from './health-polling.ts'
+import type { PoolEvent } from './upstream-pools.ts'
 
 export type { JournalEvent, JournalPage }
 
@@ -41,7 +44,7 @@ declare module 'fastify' {
 const eventJournal: FastifyPluginAsync<EventJournalOptions> = async (app, options) => {
   const journal = new Journal(options.capacity)
   const listeners = new Emitter<JournalEvent>((err) => { app.log.error({ err, source: 'event-journal' }, 'listener_failed') })
-  const sources = new Map<'breakers' | 'health', () => void>()
+  const sources = new Map<'breakers' | 'configuration' | 'discovery' | 'health' | 'held' | 'pools', () => void>()
 
   function record (type: string, fields: Readonly<Record<string, unknown>> = {}): JournalEvent {
     const { at } = fields
@@ -50,12 +53,16 @@ const eventJournal: FastifyPluginAsync<EventJournalOptions> = async (app, option
     return event
   }
 
-  const follow = (event: BreakerTransition | HealthChange): void => { record(event.type, { ...event }) }
+  const follow = (event: BreakerTransition | HealthChange | RemovalHeld | PoolEvent | DiscoveryEvent | ConfigEvent): void => { record(event.type, { ...event }) }
 
   /** As early as possible, so that nothing is missed, and again when the app is ready, for what was registered after us. */
   function connect (): void {
     if (app.hasDecorator('breakers') && !sources.has('breakers')) sources.set('breakers', app.breakers.on('transition', follow))
     if (app.hasDecorator('health') && !sources.has('health')) sources.set('health', app.health.on('change', follow))
+    if (app.hasDecorator('health') && !sources.has('held')) sources.set('held', app.health.on('held', follow))
+    if (app.hasDecorator('discovery') && !sources.has('discovery')) sources.set('discovery', app.discovery.on('change', follow))
+    if (app.hasDecorator('configuration') && !sources.has('configuration')) sources.set('configuration', app.configuration.on('event', follow))
+    if (app.hasDecorator('pools') && !sources.has('pools')) sources.set('pools', app.pools.on('event', follow))
   }
 
   connect()

@@ -16,8 +16,9 @@ import { guardMemoryUsage } from './load-shedding/memory-usage.ts'
 import { refuse } from './refusal.ts'
 import { closeWithConnection } from './waiting-responses.ts'
 
-export interface LoadSheddingOptions extends Partial<Omit<SheddingOptions, 'pressure'>> {
+export interface LoadSheddingOptions extends Partial<Omit<SheddingOptions, 'pressure' | 'priorities'>> {
   pressure?: Partial<SheddingOptions['pressure']>
+  priorities?: Partial<SheddingOptions['priorities']>
   /** Where jitter comes from. Default: Math.random. */
   random?: Random
 }
@@ -34,11 +35,25 @@ export interface SheddingView {
     rssBytes: number
     limits: SheddingOptions['pressure']
   }
-  shed: { shed_capacity: number, shed_pressure: number }
+  shed: Record<ShedReason, number>
 }
+
+/** How much a request matters where places are scarce: the low ones go first. */
+export type Priority = 'high' | 'normal' | 'low'
+
+export type ShedReason = 'shed_capacity' | 'shed_pressure' | 'shed_priority'
 
 export interface Shedding {
   view (): SheddingView
+  /**
+   * Whether a request of this priority, which has its place, may keep it: asked once the route is known. False, and counted: too
+   * much of the gate is taken for it.
+   */
+  admits (priority: Priority): boolean
+  /** The least Retry-After of a shed request, in ms. */
+  readonly retryAfterMs: number
+  /** Swaps the limits; places that are taken stay taken. @throws TypeError that names each bad option by its path */
+  configure (options: Omit<LoadSheddingOptions, 'random'>): void
 }
 
 declare module 'fastify' {
@@ -62,43 +77,42 @@ function releasePlace (this: TaggedResponse): void {
   gate.release()
 }
 
+/** At least one: a priority that never gets a place would be a route that is switched off. */
+const placesOf = (share: number, limit: number): number => Math.max(1, Math.floor(share * limit))
+
 const over = (value: number, limit: number): boolean => limit > 0 && value > limit
 
 const loadShedding: FastifyPluginAsync<LoadSheddingOptions> = async (app, { random = systemRandom, ...given }) => {
-  const options = completeShedding(given)
-  const { pressure: limits } = options
+  let options = completeShedding(given)
   const gate = new Gate(options.maxInFlight)
-  const shed = { shed_capacity: 0, shed_pressure: 0 }
+  const shed: Record<ShedReason, number> = { shed_capacity: 0, shed_pressure: 0, shed_priority: 0 }
 
   const unguard = guardMemoryUsage()
   app.addHook('onClose', async () => { unguard() })
-  await app.register(underPressure, {
-    maxEventLoopDelay: limits.maxEventLoopDelayMs,
-    maxEventLoopUtilization: limits.maxEventLoopUtilization,
-    maxHeapUsedBytes: limits.maxHeapUsedBytes,
-    maxRssBytes: limits.maxRssBytes,
-    eventLoopUtilizationMode: 'interval',
-    sampleInterval: 1000,
-    exposeStatusRoute: false,
-    // One decision, one reason: its own hook lets everything pass and ours asks `isUnderPressure`.
-    pressureHandler: () => undefined
-  } as never)
+  // It samples; the limits are judged here, because they may change while we run: without limits of its own it adds no hook.
+  await app.register(underPressure, { eventLoopUtilizationMode: 'interval', sampleInterval: 1000, exposeStatusRoute: false } as never)
 
   function shedRequest (reply: FastifyReply, reason: 'shed_capacity' | 'shed_pressure'): void {
     shed[reason]++
     refuse(reply, reason, retryAfter(options.retryAfterSeconds * 1000, random))
   }
 
+  /** A start that takes more than a second is no pressure: a loop that has never been measured says nothing. */
+  let measured = false
+  function loopDelay (ms: number): number {
+    if (ms > 0 && ms < Infinity) measured = true
+    return measured ? ms : 0
+  }
+
   /**
    * A busy loop alone is no reason to refuse everybody: while nothing piles up it is only well used. It narrows the gate; a late
    * loop and full memory close it.
    */
-  const narrowed = Math.max(1, Math.floor(options.maxInFlight / 8))
   function pressed (): boolean {
-    if (!app.isUnderPressure()) return false
-    const { eventLoopDelay, heapUsed, rssBytes } = app.memoryUsage()
-    return gate.inFlight >= narrowed || over(eventLoopDelay, limits.maxEventLoopDelayMs) || over(heapUsed, limits.maxHeapUsedBytes) ||
-      over(rssBytes, limits.maxRssBytes)
+    const { eventLoopDelay, eventLoopUtilized, heapUsed, rssBytes } = app.memoryUsage()
+    const { pressure: limits, maxInFlight } = options
+    return over(loopDelay(eventLoopDelay), limits.maxEventLoopDelayMs) || over(heapUsed, limits.maxHeapUsedBytes) || over(rssBytes, limits.maxRssBytes) ||
+      (over(eventLoopUtilized, limits.maxEventLoopUtilization) && gate.inFlight >= Math.max(1, Math.floor(maxInFlight / 8)))
   }
 
   app.addHook('onRequest', (request, reply, done) => {
@@ -119,13 +133,25 @@ const loadShedding: FastifyPluginAsync<LoadSheddingOptions> = async (app, { rand
   })
 
   app.decorate('shedding', {
+    get retryAfterMs () { return options.retryAfterSeconds * 1000 },
+    configure (changed: Omit<LoadSheddingOptions, 'random'>) {
+      options = completeShedding(changed)
+      gate.setLimit(options.maxInFlight)
+    },
+    admits (priority: Priority) {
+      if (priority === 'high' || gate.inFlight <= placesOf(options.priorities[priority], gate.limit)) return true
+      shed.shed_priority++
+      return false
+    },
     view () {
       const readings = app.memoryUsage()
+      const { pressure: limits } = options
       return {
         inFlight: gate.inFlight,
         maxInFlight: gate.limit,
         pressure: {
-          under: app.isUnderPressure(),
+          under: over(loopDelay(readings.eventLoopDelay), limits.maxEventLoopDelayMs) || over(readings.eventLoopUtilized, limits.maxEventLoopUtilization) ||
+            over(readings.heapUsed, limits.maxHeapUsedBytes) || over(readings.rssBytes, limits.maxRssBytes),
           eventLoopDelayMs: readings.eventLoopDelay,
           eventLoopUtilization: readings.eventLoopUtilized,
           heapUsedBytes: readings.heapUsed,

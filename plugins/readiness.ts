@@ -9,8 +9,8 @@ import type {} from './lifecycle.ts'
 import type { UpstreamPool } from './upstream-pools.ts'
 
 export interface ReadinessOptions {
-  /** The pools that traffic needs. Default: all. */
-  pools?: readonly string[]
+  /** The pools that traffic needs, or what tells them each time. Default: all. */
+  pools?: readonly string[] | (() => readonly string[])
 }
 
 export interface Readiness {
@@ -33,7 +33,7 @@ const yes: Readiness = Object.freeze({ ready: true, reason: null, detail: 'every
 function poolRefusal (app: FastifyInstance, pool: UpstreamPool, now: number): Reason | null {
   let refusal: Reason = 'no_upstream_healthy'
   for (const upstream of pool.upstreams) {
-    if (!upstream.healthy || upstream.draining || upstream.weight === 0) continue
+    if (!upstream.healthy || upstream.draining || upstream.weight === 0 || now < upstream.ejectedUntil) continue
     const { mode } = pool.options.breaker
     const breaker = mode === 'enforce' && app.hasDecorator('breakers') ? app.breakers.find(pool.name, upstream.id)?.breaker : undefined
     // A half-open breaker counts as admitting, even while all of its probes are out.
@@ -47,8 +47,9 @@ const readiness: FastifyPluginAsync<ReadinessOptions> = async (app, options) => 
   app.decorate('readiness', () => {
     if (app.hasDecorator('lifecycle') && app.lifecycle.phase !== 'serving') return { ready: false, reason: 'draining' as const, detail: 'shutting down' }
     const now = performance.now()
+    const needed = typeof options.pools === 'function' ? options.pools() : options.pools
     for (const pool of app.pools.list()) {
-      if (options.pools !== undefined && !options.pools.includes(pool.name)) continue
+      if (needed !== undefined && !needed.includes(pool.name)) continue
       const reason = poolRefusal(app, pool, now)
       if (reason !== null) return { ready: false, reason, detail: `pool "${pool.name}": ${reason}` }
     }

@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs'
-import type { Socket } from 'node:net'
+import { isIPv6, type LookupFunction, type Socket } from 'node:net'
 import { TLSSocket } from 'node:tls'
 import { buildConnector } from 'undici'
 import type { PoolOptions } from '../../config/schema.ts'
@@ -26,12 +26,18 @@ export interface ConnectSettings {
   key?: string
   servername?: string
   rejectUnauthorized?: boolean
+  /** Tells an address that is known already. */
+  lookup?: LookupFunction
 }
 
-/** Reads the files that the options name. Throws what `readFileSync` throws. */
-export function connectSettings (url: UpstreamUrl, tls: PoolOptions['tls']): ConnectSettings {
+/**
+ * Reads the files that the options name. Throws what `readFileSync` throws.
+ * @param address where the URL's host is, if that is known already; the host stays the name that certificates are checked against
+ */
+export function connectSettings (url: UpstreamUrl, tls: PoolOptions['tls'], address: string | null = null): ConnectSettings {
   const settings: ConnectSettings = {}
   if (url.socketPath !== null) settings.socketPath = url.socketPath
+  if (address !== null) settings.lookup = lookupOf(address)
   if (!url.secure || tls === undefined) return settings
   if (tls.ca !== undefined) settings.ca = readFileSync(tls.ca, 'utf8')
   if (tls.cert !== undefined) settings.cert = readFileSync(tls.cert, 'utf8')
@@ -39,6 +45,14 @@ export function connectSettings (url: UpstreamUrl, tls: PoolOptions['tls']): Con
   if (tls.servername !== undefined) settings.servername = tls.servername
   if (tls.insecureSkipVerify) settings.rejectUnauthorized = false
   return settings
+}
+
+function lookupOf (address: string): LookupFunction {
+  const family = isIPv6(address) ? 6 : 4
+  return (_hostname, { all }, callback) => {
+    if (all === true) callback(null, [{ address, family }])
+    else callback(null, address, family)
+  }
 }
 
 /** Makes connections, and knows those that are not made yet: undici forgets them when its client is destroyed. */

@@ -1,133 +1,112 @@
-import { Pool, type Client } from 'undici'
+import type { Client, Pool } from 'undici'
+import type { LoadWatch, Member } from '../../lib/balance/lane.ts'
+import type { PeakEwma } from '../../lib/balance/peak-ewma.ts'
+import type { Ramp } from '../../lib/balance/ramp.ts'
+import type { EjectionState } from '../../lib/health/ejection.ts'
+import type { UpstreamUrl } from '../../lib/upstream-url.ts'
 import type { PoolOptions, UpstreamOptions } from '../../config/schema.ts'
-import { parseUpstreamUrl, type UpstreamUrl } from '../../lib/upstream-url.ts'
-import { Carrier } from './carrier.ts'
-import { connectSettings, exactConnector, type ConnectSettings, type Connector } from './connector.ts'
+import type { ConnectSettings } from './connector.ts'
+import type { Drain, UpstreamState } from './state.ts'
+import type { Transport, Waiter } from './transport.ts'
 
-/** Who waits for a connection: `start` is called once when there is one. */
-export interface Waiter {
-  start (): void
+export type { Waiter }
+
+/** What an upstream of a snapshot is put together of. */
+export interface UpstreamParts {
+  pool: string
+  url: UpstreamUrl
+  /** Where to connect to in the place of what the URL's host resolves to; null: nowhere else. */
+  address: string | null
+  options: UpstreamOptions
+  poolOptions: PoolOptions
+  state: UpstreamState
+  transport: Transport
+  discovered: boolean
+  leaving: boolean
 }
 
-/** Size that a response head may have, in bytes; more is an invalid response. */
-const maxResponseHeadBytes = 65536
-
-/** One server of a pool, with what is known about it now. Its state is keyed by pool and id and outlives a reload. */
-export class Upstream {
+/**
+ * One server of a pool, as it stands in a snapshot: its options, which never change, and at hand its running state and its
+ * connections, which outlive the snapshot.
+ */
+export class Upstream implements Member {
   readonly pool: string
   readonly id: string
   readonly url: UpstreamUrl
+  readonly address: string | null
+  readonly options: UpstreamOptions
   /** The Host that it is asked for. */
   readonly host: string
   readonly weight: number
-  /**
-   * undici's connections to it: never more than `connections.max`. No more are ever busy at the same time; but a request that needs
-   * a connection of its own opens it beside these, so that there may be more open ones for as long as it lasts.
-   */
-  readonly dispatcher: Pool
-  /** The belief of the health checks; written by health-polling alone. */
-  healthy = true
-  /** Set by an operator: takes no new exchanges. */
-  draining = false
-  /** Exchanges at it now, from the pick to the end of the answer. */
-  inFlight = 0
-  /** Connections made so far. */
-  connects = 0
-
-  readonly #maxConnections: number
+  readonly priority: number
+  readonly state: UpstreamState
+  readonly transport: Transport
+  /** It came from the pool's discovery, not from the configuration. */
+  readonly discovered: boolean
+  /** It is not wanted any more, and serves until one of those that are has been found healthy. */
+  readonly leaving: boolean
   readonly #maxInFlight: number
-  readonly #settings: ConnectSettings
-  readonly #connector: Connector
-  readonly #clientOptions: Client.Options
-  readonly #waiting = new Set<Waiter>()
-  readonly #fresh = new Set<Client>()
-  #busy = 0
+  readonly #ejects: boolean
 
-  constructor (pool: string, options: UpstreamOptions, poolOptions: PoolOptions) {
+  constructor ({ pool, url, address, options, poolOptions, state, transport, discovered, leaving }: UpstreamParts) {
     this.pool = pool
-    this.url = parseUpstreamUrl(options.url)
-    this.id = this.url.id
-    this.host = this.url.socketPath === null ? this.url.origin.slice(this.url.origin.indexOf('//') + 2) : 'localhost'
+    this.url = url
+    this.id = url.id
+    this.address = address
+    this.options = options
+    this.host = url.socketPath === null ? url.origin.slice(url.origin.indexOf('//') + 2) : 'localhost'
     this.weight = options.weight
-    this.#maxConnections = poolOptions.connections.max
-    this.#maxInFlight = poolOptions.maxInFlightPerUpstream
-    this.#settings = connectSettings(this.url, poolOptions.tls)
-    this.#connector = exactConnector(this.#settings, poolOptions.timeouts.connectMs, () => { this.connects++ })
-    const keepAliveMs = poolOptions.connections.keepAliveMs
-    this.#clientOptions = {
-      pipelining: 1,
-      keepAliveTimeout: keepAliveMs,
-      // An upstream's own Keep-Alive hint may only shorten the time.
-      keepAliveMaxTimeout: keepAliveMs,
-      keepAliveTimeoutThreshold: 1000,
-      maxHeaderSize: maxResponseHeadBytes,
-      // The time limits are the attempt's own: undici's timers are coarse, and its queue is not counted by them.
-      headersTimeout: 0,
-      bodyTimeout: 0
-    }
-    this.dispatcher = new Pool(this.url.origin, { ...this.#clientOptions, connections: this.#maxConnections, factory: () => this.#client() })
+    this.priority = options.priority
+    this.state = state
+    this.transport = transport
+    this.discovered = discovered
+    this.leaving = leaving
+    this.#maxInFlight = options.maxInFlight ?? poolOptions.maxInFlightPerUpstream
+    this.#ejects = poolOptions.ejection.mode === 'enforce'
   }
 
-  #client (): Client {
-    return new Carrier(this.url.origin, this.#clientOptions, this.#connector.connect)
-  }
+  /** The belief of the health checks; written by health-polling alone. */
+  get healthy (): boolean { return this.state.healthy }
+  set healthy (healthy: boolean) { this.state.healthy = healthy }
+  /** False until a first check has ended; written by health-polling alone. */
+  get checked (): boolean { return this.state.checked }
+  set checked (checked: boolean) { this.state.checked = checked }
 
-  /** Gives a request to a client of its own, with a connection of its own, which closes when the request is done. */
-  dispatchFresh (dispatch: (client: Client) => void): void {
-    const client = this.#client()
-    const gone = (): void => { this.#fresh.delete(client) }
-    this.#fresh.add(client)
-    try {
-      dispatch(client)
-    } finally {
-      client.close().then(gone, gone)
-    }
-  }
+  /** Takes no new exchanges: drained by an operator, or gone from the pool. */
+  get draining (): boolean { return this.state.draining }
+  get drain (): Drain | null { return this.state.drain }
+  get ejectedUntil (): number { return this.#ejects ? this.state.ejection.until : Number.NEGATIVE_INFINITY }
 
-  /** What a plugin needs to make connections of its own to this upstream. */
-  connector (): ConnectSettings {
-    return { ...this.#settings }
-  }
+  /** Exchanges at it now, from the pick to the end of the answer. */
+  get inFlight (): number { return this.state.inFlight }
+  set inFlight (inFlight: number) { this.state.inFlight = inFlight }
+  get latency (): PeakEwma { return this.state.latency }
+  get ejection (): EjectionState { return this.state.ejection }
+  get ramp (): Ramp { return this.state.ramp }
+  get share (): number { return this.state.share }
+  set share (share: number) { this.state.share = share }
+  get watch (): LoadWatch | null { return this.state.watch }
+  set watch (watch: LoadWatch | null) { this.state.watch = watch }
+  get slot (): number { return this.state.slot }
+  set slot (slot: number) { this.state.slot = slot }
 
   /** False when one more exchange would have to be refused with `upstream_capacity`. */
   get hasRoom (): boolean {
-    return (this.#maxInFlight === 0 || this.inFlight < this.#maxInFlight) &&
-      (this.#busy < this.#maxConnections || this.#waiting.size < this.#maxConnections)
+    const max = this.#maxInFlight
+    const { inFlight, share } = this.state
+    return (max === 0 || inFlight < (share === 1 ? max : Math.ceil(max * share))) && this.transport.hasRoom
   }
 
-  /** True while undici is told of the end of a connection that was in fact reset: a body that ends with it is not whole. */
-  get connectionBroken (): boolean { return this.#connector.broken }
+  // ---- its connections
 
-  get waiting (): number { return this.#waiting.size }
-  get busyConnections (): number { return this.#busy }
-
-  /** Starts the waiter when a connection is free: at once, or in its turn. The caller has asked `hasRoom`. */
-  enter (waiter: Waiter): void {
-    if (this.#busy < this.#maxConnections) {
-      this.#busy++
-      waiter.start()
-    } else {
-      this.#waiting.add(waiter)
-    }
-  }
-
-  /** Takes a waiter out of the queue; true if it was still there. */
-  withdraw (waiter: Waiter): boolean {
-    return this.#waiting.delete(waiter)
-  }
-
-  /** Gives back the connection of a started waiter, exactly once. */
-  leave (): void {
-    for (const next of this.#waiting) {
-      this.#waiting.delete(next)
-      next.start()
-      return
-    }
-    this.#busy--
-  }
-
-  async close (): Promise<void> {
-    this.#connector.close()
-    await Promise.all([this.dispatcher, ...this.#fresh].map((each) => each.destroy()))
-  }
+  get dispatcher (): Pool { return this.transport.dispatcher }
+  get connects (): number { return this.transport.connects }
+  get waiting (): number { return this.transport.waiting }
+  get busyConnections (): number { return this.transport.busy }
+  get connectionBroken (): boolean { return this.transport.connectionBroken }
+  connector (): ConnectSettings { return this.transport.settings() }
+  dispatchFresh (dispatch: (client: Client) => void): void { this.transport.dispatchFresh(dispatch) }
+  enter (waiter: Waiter): void { this.transport.enter(waiter) }
+  withdraw (waiter: Waiter): boolean { return this.transport.withdraw(waiter) }
+  leave (): void { this.transport.leave() }
 }

@@ -13,10 +13,14 @@ interface Schemas<P extends TSchema | undefined, Q extends TSchema | undefined, 
   body?: B
   headers?: TSchema
   reply: TSchema
+  /** Answers of other statuses that are no problem documents. */
+  replies?: Record<number, TSchema>
+  /** Of the body, in bytes. */
+  bodyLimit?: number
 }
 
-function schemaOf ({ reply, ...rest }: Schemas<TSchema | undefined, TSchema | undefined, TSchema | undefined>): object {
-  return { ...rest, response: { 200: reply, '4xx': Problem, '5xx': Problem } }
+function schemaOf ({ reply, replies, bodyLimit: _bodyLimit, ...rest }: Schemas<TSchema | undefined, TSchema | undefined, TSchema | undefined>): object {
+  return { ...rest, response: { 200: reply, ...replies, '4xx': Problem, '5xx': Problem } }
 }
 
 /** A GET route, and the HEAD that goes with it. */
@@ -29,19 +33,19 @@ export function read<P extends TSchema | undefined = undefined, Q extends TSchem
 const maxBodyBytes = 65536
 
 /** A POST route: a write. */
-export function write<P extends TSchema, B extends TSchema> (
-  app: FastifyInstance, url: string, schemas: Schemas<P, undefined, B>, handler: Handler<{ Params: Static<P>, Body: Static<B> }>
+export function write<P extends TSchema | undefined, B extends TSchema> (
+  app: FastifyInstance, url: string, schemas: Schemas<P, undefined, B>, handler: Handler<{ Params: Of<P>, Body: Static<B> }>
 ): void {
-  app.route<{ Params: Static<P>, Body: Static<B> }>({
-    method: 'POST', url, bodyLimit: maxBodyBytes, onRequest: requireJson, schema: schemaOf(schemas), handler
+  app.route<{ Params: Of<P>, Body: Static<B> }>({
+    method: 'POST', url, bodyLimit: schemas.bodyLimit ?? maxBodyBytes, onRequest: requireJson, schema: schemaOf(schemas), handler
   })
 }
 
 /** What an operator did; recorded once it is done. */
 export interface AdminWrite {
-  action: 'breaker_reset' | 'breaker_force' | 'health_check' | 'upstream_drain' | 'upstream_ready'
-  pool: string
-  upstream: string
+  action: 'breaker_reset' | 'breaker_force' | 'health_check' | 'upstream_drain' | 'upstream_ready' | 'config_reload' | 'discovery_refresh'
+  pool?: string
+  upstream?: string
   reason: string | null
   /** For a force. */
   state?: string
@@ -50,7 +54,8 @@ export interface AdminWrite {
 
 /** Every write leaves a line in the log and, where there is a journal, an event in it. */
 export function recordWrite (source: FastifyInstance, done: AdminWrite): void {
-  const event = { ...done, target: `${done.pool}/${done.upstream}` }
+  const target = [done.pool, done.upstream].filter((name) => name !== undefined).join('/')
+  const event = { ...done, ...target !== '' && { target } }
   source.log.info(event, 'admin_write')
   if (source.hasDecorator('events')) source.events.record('admin_write', event)
 }

@@ -4,17 +4,18 @@
  */
 import createError from '@fastify/error'
 import type { FastifyInstance, FastifyPluginAsync } from 'fastify'
-import type { RouteOptions } from '../../config/schema.ts'
 import probes from '../probes.ts'
 import { breakerRoutes } from './breakers.ts'
+import { configRoutes } from './config.ts'
 import { read } from './define.ts'
+import { discoveryRoutes } from './discovery.ts'
 import { eventRoutes } from './events.ts'
 import { originGuard, tokenGuard } from './guard.ts'
 import { healthRoutes } from './health.ts'
 import { poolRoutes } from './pools.ts'
 import { refuse, setReplies } from './replies.ts'
 import { routingRoutes } from './routing.ts'
-import { ConfigView, SheddingView } from './schemas.ts'
+import { SheddingView } from './schemas.ts'
 
 export interface AdminRoutesOptions {
   /** The app that is shown. Default: the one that the routes are registered in. What it is not decorated with has no routes. */
@@ -23,16 +24,15 @@ export interface AdminRoutesOptions {
   token?: string
   /** Answer only connections from this machine, asked for as localhost or by a loopback address. Default: false. */
   loopbackOnly?: boolean
-  /** Served at /config as it is: redact it before. */
+  /** What is served at /config, as it is or as this tells each time: redact it before. */
   config?: unknown
-  /** Shown at /routes and asked by /routes/match. */
-  routes?: readonly RouteOptions[]
 }
 
 const TokenRequired = createError('BREAKWATER_ADMIN_TOKEN_REQUIRED', 'the admin routes need a token, or loopbackOnly: true')
 
 const adminRoutes: FastifyPluginAsync<AdminRoutesOptions> = async (app, options) => {
-  const { source = app, token = '', loopbackOnly = false, config, routes } = options
+  const { source = app, token = '', loopbackOnly = false, config } = options
+  const configOf = typeof config === 'function' ? config as () => unknown : () => config
   if (token === '' && !loopbackOnly) throw new TokenRequired()
 
   setReplies(app)
@@ -45,11 +45,12 @@ const adminRoutes: FastifyPluginAsync<AdminRoutesOptions> = async (app, options)
     if (source.hasDecorator('pools')) poolRoutes(scope, source)
     if (source.hasDecorator('breakers')) breakerRoutes(scope, source)
     if (source.hasDecorator('health')) healthRoutes(scope, source)
+    if (source.hasDecorator('discovery')) discoveryRoutes(scope, source)
     if (source.hasDecorator('shedding')) {
       read(scope, '/shedding', { summary: 'The gate and the pressure on the process', reply: SheddingView }, async () => source.shedding.view())
     }
-    if (routes !== undefined) routingRoutes(scope, routes)
-    if (config !== undefined) read(scope, '/config', { summary: 'The configuration in force', reply: ConfigView }, async () => config)
+    if (source.hasDecorator('routeTable')) routingRoutes(scope, source, configOf)
+    if (config !== undefined) configRoutes(scope, source, configOf)
     if (source.hasDecorator('events')) eventRoutes(scope, source)
     refuseTheRest(scope, methods)
   })

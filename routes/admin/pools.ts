@@ -2,23 +2,45 @@ import type { FastifyInstance } from 'fastify'
 import type { Upstream, UpstreamPool } from '../../plugins/upstream-pools.ts'
 import { read, recordWrite, write } from './define.ts'
 import { AdminError } from './replies.ts'
-import { PoolList, PoolParams, PoolView, ReasonBody, UpstreamParams, UpstreamView } from './schemas.ts'
+import { DrainBody, PoolList, PoolParams, PoolView, ReasonBody, UpstreamParams, UpstreamView } from './schemas.ts'
 
 /** GET /pools, /pools/:pool · POST /pools/:pool/upstreams/:upstream/drain, .../ready */
 export function poolRoutes (app: FastifyInstance, source: FastifyInstance): void {
-  const viewOf = ({ pool, id, weight, healthy, draining, inFlight, waiting, busyConnections, connects }: Upstream) => ({
-    pool,
-    upstream: id,
-    weight,
-    healthy,
-    draining,
-    breaker: source.hasDecorator('breakers') ? source.breakers.find(pool, id)?.breaker.state ?? null : null,
-    inFlight,
-    waiting,
-    busyConnections,
-    connects
-  })
-  const poolOf = ({ name, options, upstreams }: UpstreamPool) => ({ pool: name, balancer: options.balancer, upstreams: upstreams.map(viewOf) })
+  const viewOf = (upstream: Upstream) => {
+    const { pool, id, weight, priority, healthy, checked, draining, drain, discovered, inFlight, waiting, busyConnections, connects, ejectedUntil, leaving } = upstream
+    const index = source.pools.get(pool)?.upstreams.indexOf(upstream) ?? -1
+    return {
+      pool,
+      upstream: id,
+      weight,
+      weightNow: index === -1 ? 0 : source.pools.lane(pool)?.weightOf(index) ?? 0,
+      priority,
+      healthy,
+      checked,
+      draining,
+      drain,
+      ejectedUntil: timeOf(ejectedUntil),
+      breaker: source.hasDecorator('breakers') ? source.breakers.find(pool, id)?.breaker.state ?? null : null,
+      discovered,
+      leaving,
+      inFlight,
+      waiting,
+      busyConnections,
+      connects
+    }
+  }
+  const poolOf = ({ name, options, upstreams, budget }: UpstreamPool) => {
+    const lane = source.pools.lane(name)
+    return {
+      pool: name,
+      balancer: options.balancer,
+      panic: lane?.panic ?? false,
+      panicPicks: lane?.panicPicks ?? 0,
+      tiers: (lane?.tiers ?? []).map(({ priority, count, load, panic }) => ({ priority, usable: count, load, panic })),
+      retryBudget: budget.snapshot(performance.now()),
+      upstreams: upstreams.map(viewOf)
+    }
+  }
 
   read(app, '/pools', { summary: 'All pools and what is going on at their upstreams', reply: PoolList }, async () => ({ pools: source.pools.list().map(poolOf) }))
 
@@ -29,15 +51,35 @@ export function poolRoutes (app: FastifyInstance, source: FastifyInstance): void
     return poolOf(pool)
   })
 
-  for (const [verb, draining, summary] of [
-    ['drain', true, 'Take an upstream out of rotation; exchanges at it go on'],
-    ['ready', false, 'Take a drained upstream back into rotation']
-  ] as const) {
-    write(app, `/pools/:pool/upstreams/:upstream/${verb}`, { summary, params: UpstreamParams, body: ReasonBody, reply: UpstreamView }, async (request) => {
-      const { pool, upstream } = request.params
-      if (!source.pools.setDraining(pool, upstream, draining)) throw new AdminError(404, `pool "${pool}" has no upstream "${upstream}"`)
-      recordWrite(source, { action: `upstream_${verb}`, pool, upstream, reason: request.body.reason ?? null })
-      return viewOf(source.pools.find(pool, upstream) as Upstream)
-    })
+  const found = (pool: string, upstream: string): Upstream => {
+    const known = source.pools.find(pool, upstream)
+    if (known === undefined) throw new AdminError(404, `pool "${pool}" has no upstream "${upstream}"`)
+    return known
   }
+
+  write(app, '/pools/:pool/upstreams/:upstream/drain', {
+    summary: 'Take an upstream out of rotation, for a time or until it is taken back; exchanges at it go on', params: UpstreamParams, body: DrainBody, reply: UpstreamView
+  }, async (request) => {
+    const { params: { pool, upstream }, body: { ttlMs = 0, reason = null } } = request
+    found(pool, upstream)
+    source.pools.setDraining(pool, upstream, true, { ttlMs, reason })
+    recordWrite(source, { action: 'upstream_drain', pool, upstream, reason, ...ttlMs > 0 && { ttlMs } })
+    return viewOf(found(pool, upstream))
+  })
+
+  write(app, '/pools/:pool/upstreams/:upstream/ready', {
+    summary: 'Take a drained upstream back into rotation', params: UpstreamParams, body: ReasonBody, reply: UpstreamView
+  }, async (request) => {
+    const { params: { pool, upstream }, body: { reason = null } } = request
+    found(pool, upstream)
+    source.pools.setDraining(pool, upstream, false, { reason })
+    recordWrite(source, { action: 'upstream_ready', pool, upstream, reason })
+    return viewOf(found(pool, upstream))
+  })
+}
+
+/** A moment of the monotonic clock as ISO 8601; null once it is past. */
+function timeOf (monotonicMs: number): string | null {
+  const left = monotonicMs - performance.now()
+  return left > 0 ? new Date(Date.now() + left).toISOString() : null
 }

@@ -1,6 +1,6 @@
 /** What the admin routes take and answer, in one place: requests are judged by these, and answers described. */
 import { Type, type TProperties, type TSchema } from 'typebox'
-import { RouteOptions, SheddingOptions } from '../../config/schema.ts'
+import { RateLimitOptions, RetryOptions, RouteOptions, SheddingOptions } from '../../config/schema.ts'
 
 const object = <T extends TProperties>(properties: T, options: object = {}) => Type.Object(properties, { additionalProperties: false, ...options })
 const nullable = <T extends TSchema>(schema: T) => Type.Union([schema, Type.Null()])
@@ -27,6 +27,11 @@ export const UpstreamParams = object({ pool, upstream })
 const reason = Type.String({ minLength: 1, maxLength: 256, description: 'Why; for the journal.' })
 export const ReasonBody = object({ reason: Type.Optional(reason) })
 
+export const DrainBody = object({
+  ttlMs: Type.Optional(Type.Integer({ minimum: 1, maximum: 2147483647, description: 'For how long, in ms. Left out: until it is taken back.' })),
+  reason: Type.Optional(reason)
+})
+
 export const ForceBody = object({
   state: Type.Enum(['open', 'closed', 'auto'], { description: 'What to impose; auto ends it.' }),
   ttlMs: Type.Optional(Type.Integer({ minimum: 1, maximum: 2147483647, description: 'For how long, in ms; needed for open and closed.' })),
@@ -41,16 +46,41 @@ export const ForceBody = object({
 export const UpstreamView = object({
   ...names,
   weight: count('Share of the traffic; 0 takes no new exchanges.'),
+  weightNow: Type.Number({ description: 'By which it is picked now: 0 while it is out, less than its weight in a slow start.' }),
+  priority: count('Its tier; 0 is asked first.'),
   healthy: Type.Boolean({ description: 'What the health checks believe.' }),
+  checked: Type.Boolean({ description: 'A first health check has ended.' }),
   draining: Type.Boolean({ description: 'Taken out of rotation by an operator.' }),
+  drain: nullable(object({ since: time('Since when.'), until: nullable(time('Its end, where it ends by itself.')), reason: nullable(Type.String()) })),
+  ejectedUntil: nullable(time('End of its ejection by passive observation.')),
   breaker: nullable(state),
+  discovered: Type.Boolean({ description: 'Found by discovery, not configured.' }),
+  leaving: Type.Boolean({ description: 'Not wanted any more; it serves until one of those that are has been found healthy.' }),
   inFlight: count('Exchanges at it now.'),
   waiting: count('Of these, how many wait for a connection.'),
   busyConnections: count('Connections that serve an exchange now.'),
   connects: count('Connections made so far.')
 })
 
-export const PoolView = object({ pool: Type.String(), balancer: Type.String(), upstreams: Type.Array(UpstreamView) })
+export const PoolView = object({
+  pool: Type.String(),
+  balancer: Type.String(),
+  panic: Type.Boolean({ description: 'So few upstreams are left that all are used, healthy or not.' }),
+  panicPicks: count('Requests that were sent so.'),
+  tiers: Type.Array(object({
+    priority: count('Of its upstreams.'),
+    usable: count('How many of them may be picked now.'),
+    load: Type.Number({ minimum: 0, maximum: 1, description: 'Its share of the traffic.' }),
+    panic: Type.Boolean()
+  })),
+  retryBudget: object({
+    requests: count('Requests of the last 10 seconds.'),
+    taken: count('Further attempts among them.'),
+    allowed: count('How many these requests allow.'),
+    remaining: count('How many more would be granted now.')
+  }),
+  upstreams: Type.Array(UpstreamView)
+})
 export const PoolList = object({ pools: Type.Array(PoolView) })
 
 export const BreakerView = object({
@@ -59,7 +89,12 @@ export const BreakerView = object({
   generation: Type.Integer(),
   mode: Type.Enum(['enforce', 'observe', 'off']),
   consecutiveFailures: count('Failures in a row.'),
-  outstanding: Type.Object({ count: count('Attempts that have not ended.') }),
+  outstanding: object({
+    count: count('Attempts that have not ended.'),
+    oldestMs: nullable(count('How long the oldest attempt on a quick route has waited since the upstream was last heard, in steps of 100 ms.')),
+    usualMs: nullable(Type.Number({ minimum: 0, description: 'The usual 95th percentile of the time to a response\'s head; null while it is not known.' })),
+    stallAfterMs: nullable(count('How long a silence must last to open the circuit; null where the trigger is off or nothing usual is known.'))
+  }),
   window: object({
     seconds: Type.Integer(),
     total: count('Results in the window.'),
@@ -96,9 +131,16 @@ const checkResult = {
 const health = {
   ...names,
   healthy: Type.Boolean(),
+  held: Type.Boolean({ description: 'It failed its checks, but is not removed yet: too many of the pool were lately.' }),
   since: time('Since when.'),
   lastCheck: nullable(object({ ...checkResult, passed: Type.Boolean() })),
-  streak: count('How many checks in a row ended like the last one.')
+  streak: count('How many checks in a row ended like the last one.'),
+  polling: nullable(object({
+    type: Type.Enum(['http', 'tcp']),
+    path: nullable(Type.String({ description: 'Path that is asked for.' })),
+    port: nullable(Type.Integer({ description: 'Port that is checked, where it is not the upstream\'s own.' })),
+    intervalMs: count('Time between the starts of two checks.')
+  }, { description: 'How it is checked; null: it is not.' }))
 }
 
 export const HealthList = object({ upstreams: Type.Array(object(health)) })
@@ -121,23 +163,90 @@ export const SheddingView = object({
   shed: Type.Record(Type.String(), Type.Integer(), { description: 'Refusals so far, by reason.' })
 })
 
-export const RouteList = object({ routes: Type.Array(RouteOptions) })
+const routeIndex = Type.Integer({ minimum: 0, description: 'Its place in the configuration.' })
+const routeLabel = Type.String({ description: 'The configured path of the route.' })
+const action = Type.Enum(['forward', 'split', 'answer'], { description: 'forward: to its pool. split: to one of several. answer: it is disabled.' })
+
+export const RouteList = object({
+  routes: Type.Array(object({ index: routeIndex, action, ...RouteOptions.properties }), { description: 'In matching order: of those that fit a request, the first one takes it.' })
+})
+
+const field = Type.String({ pattern: "^[A-Za-z0-9!#$%&'*+.^_`|~-]+:", maxLength: 8192, description: 'A header field, as name:value.' })
 
 export const MatchQuery = object({
   method: Type.String({ pattern: '^[A-Z][A-Z-]{0,31}$', default: 'GET', description: 'Method of the request.' }),
   host: Type.String({ maxLength: 512, default: '', description: 'Its Host, with or without a port.' }),
-  path: Type.String({ minLength: 1, maxLength: 8192, description: 'Its target; a query is passed over.' })
+  path: Type.String({ minLength: 1, maxLength: 8192, description: 'Its target, with its query.' }),
+  header: Type.Optional(Type.Union([field, Type.Array(field, { maxItems: 100 })], { description: 'Its header fields; once for each.' })),
+  client: Type.String({ maxLength: 64, default: '', description: 'Address of the client, for splits.' })
 })
 
+const ms = (description: string) => Type.Number({ minimum: 0, description: `${description} 0: none.` })
+
 export const MatchView = object({
-  route: Type.String({ description: 'The configured path of the route.' }),
-  pool: Type.String(),
-  by: Type.Enum(['exact', 'parameters', 'prefix']),
-  forwardedPath: Type.String({ description: 'What the upstream is asked for, without its own base path.' }),
+  route: routeLabel,
+  index: routeIndex,
+  by: Type.Enum(['exact', 'method', 'parameters', 'prefix', 'default'], { description: 'The rule that decided.' }),
+  matched: object({
+    host: nullable(Type.String({ description: 'As configured; null: the route is for all.' })),
+    methods: nullable(Type.Array(Type.String())),
+    headers: Type.Array(Type.String()),
+    query: Type.Array(Type.String())
+  }, { description: 'What the route asks for beside its path, and the request has.' }),
+  passedOver: Type.Array(object({
+    route: routeLabel,
+    index: routeIndex,
+    why: Type.Enum(['method', 'header', 'query'], { description: 'What did not fit.' }),
+    name: nullable(Type.String({ description: 'Of the field or parameter.' }))
+  }), { description: 'Routes for this path that were tried before it, in their order.' }),
+  action,
+  pool: nullable(Type.String({ description: 'null: it is disabled, or each request is drawn for itself, or it hangs on an address that was not given.' })),
+  split: nullable(object({
+    by: Type.Enum(['override', 'header', 'cookie', 'client-address', 'request'], { description: 'What decides for this request.' }),
+    pools: Type.Record(Type.String(), Type.Integer(), { description: 'The pools and their shares.' })
+  })),
+  mirror: nullable(Type.String({ description: 'Pool that gets copies.' })),
+  forwardedPath: nullable(Type.String({ description: 'What the upstream is asked for, without its own base path.' })),
+  limits: object({
+    priority: Type.Enum(['high', 'normal', 'low']),
+    maxBodyBytes: nullable(Type.Integer({ minimum: 0, description: '0: unlimited. null: not known here.' })),
+    rateLimit: nullable(RateLimitOptions),
+    timeouts: nullable(object({ connectMs: ms('For a connection.'), headersMs: ms('For a head.'), bodyIdleMs: ms('Between bytes.'), totalMs: ms('For all.') }, { description: 'The pool\'s with the route\'s over them.' })),
+    attempt: nullable(object({ headersMs: ms('For a head.'), totalMs: ms('For all.') }, { description: 'What the first attempt gets of them, where retries want a share.' })),
+    retry: nullable(RetryOptions)
+  }, { description: 'What holds for the request. null where the pool is.' }),
   options: RouteOptions
 })
 
-export const ConfigView = Type.Object({}, { additionalProperties: true, description: 'The configuration in force; secrets redacted.' })
+export const DiscoveryView = object({
+  pool: Type.String(),
+  kind: Type.Enum(['dns', 'file', 'source']),
+  from: Type.String({ description: 'The DNS name, the path of the file, or the name of the source.' }),
+  members: Type.Array(Type.String(), { description: 'Ids of the upstreams that were found.' }),
+  lastSuccess: nullable(time('When the source last gave a whole list.')),
+  ageMs: nullable(Type.Number({ description: 'How long ago that was.' })),
+  lastError: nullable(object({ at: time('When.'), message: Type.String() })),
+  nextAt: nullable(time('When it looks next, where that is known.')),
+  stale: Type.Boolean({ description: 'The members are those of an earlier list, or none have ever come.' })
+})
+
+export const DiscoveryList = object({ pools: Type.Array(DiscoveryView) })
+
+const configErrors = Type.Array(object({ path: Type.String({ description: 'Where; empty for the whole.' }), message: Type.String() }))
+
+export const ConfigView = Type.Object({
+  status: Type.Optional(object({
+    version: count('How many configurations have been in force, this one included.'),
+    loadedAt: time('Since when.'),
+    file: nullable(Type.String({ description: 'Where it came from.' })),
+    watched: Type.Boolean({ description: 'A change of the file is taken by itself.' }),
+    rejected: nullable(object({ at: time('When.'), cause: Type.String(), errors: configErrors }, { description: 'The latest one that was refused, until one is taken.' }))
+  }))
+}, { additionalProperties: true, description: 'The configuration in force; secrets redacted.' })
+
+export const ConfigBody = Type.Object({}, { additionalProperties: true, description: 'A configuration. Left out: what the file says now.' })
+export const ConfigValid = object({ valid: Type.Literal(true), diff: Type.Object({}, { additionalProperties: true, description: 'What would change, and the exchanges that it touches.' }) })
+export const ConfigInvalid = object({ valid: Type.Literal(false), errors: configErrors })
 
 export const EventView = Type.Object({ seq: Type.Integer({ minimum: 1 }), at: time('When it happened.'), type: Type.String() }, { additionalProperties: true })
 

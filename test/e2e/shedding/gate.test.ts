@@ -33,7 +33,7 @@ test('the limit is exact: as many as it says are served, one more is refused, an
   held.pop()?.destroy()
   await until(() => gateway.app.shedding.view().inFlight === 2)
   assert.equal((await rawRequest(gateway.port, get('/a'))).status, 200)
-  assert.deepEqual(gateway.app.shedding.view().shed, { shed_capacity: 1, shed_pressure: 0 })
+  assert.deepEqual(gateway.app.shedding.view().shed, { shed_capacity: 1, shed_pressure: 0, shed_priority: 0 })
 })
 
 test('a crowd beyond the limit is refused to the last one, at once, and none of it reaches the upstream', async (t) => {

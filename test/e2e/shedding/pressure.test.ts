@@ -38,7 +38,7 @@ test('an event loop that is late is noticed, refused for, and forgiven when it i
   }
   await underPressure(gateway, false)
   assert.equal((await rawRequest(gateway.port, get)).status, 200)
-  assert.deepEqual(gateway.app.shedding.view().shed, { shed_capacity: 0, shed_pressure: 1 })
+  assert.deepEqual(gateway.app.shedding.view().shed, { shed_capacity: 0, shed_pressure: 1, shed_priority: 0 })
 })
 
 test('a loop that is busy but on time refuses only what would pile up, and nothing once it is idle again', async (t) => {

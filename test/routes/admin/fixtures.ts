@@ -6,6 +6,7 @@ import eventJournal from '../../../plugins/event-journal.ts'
 import healthPolling from '../../../plugins/health-polling.ts'
 import loadShedding from '../../../plugins/load-shedding.ts'
 import readiness from '../../../plugins/readiness.ts'
+import routing from '../../../plugins/routing.ts'
 import upstreamPools, { type PoolInput } from '../../../plugins/upstream-pools.ts'
 import adminRoutes, { type AdminRoutesOptions } from '../../../routes/admin/index.ts'
 
@@ -32,6 +33,7 @@ export async function source (t: TestContext, given: Record<string, PoolInput> =
   await app.register(healthPolling)
   await app.register(eventJournal)
   await app.register(readiness)
+  await app.register(routing, { routes: given === pools ? routes : [] })
   for (const { name, upstreams, options: { breaker } } of app.pools.list()) for (const { id } of upstreams) app.breakers.get(name, id, breaker)
   return app
 }
@@ -39,7 +41,7 @@ export async function source (t: TestContext, given: Record<string, PoolInput> =
 /** The same with the routes under /admin, without a token unless one is given. */
 export async function withAdmin (t: TestContext, options: AdminRoutesOptions = {}): Promise<FastifyInstance> {
   const app = await source(t)
-  await app.register(adminRoutes, { prefix: '/admin', loopbackOnly: true, config: { admin: { token: '[redacted]' } }, routes, ...options })
+  await app.register(adminRoutes, { prefix: '/admin', loopbackOnly: true, config: { admin: { token: '[redacted]' } }, ...options })
   await app.ready()
   return app
 }
