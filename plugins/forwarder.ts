@@ -1,169 +1,151 @@
 /**
- * The forwarder: `reply.forward(pool)` sends a request to an upstream of the pool and its answer back, through
- * @fastify/reply-from with a requester of our own that owns selection, permits, time limits and outcomes.
+ * The forwarder: `reply.forward(route)` sends a request to an upstream of a pool and its answer back, through
+ * @fastify/reply-from with a requester of our own that owns selection, permits, time limits, retries and outcomes.
+ * Decorates `app.forwarding`, `reply.forward` and `reply.refuse`.
  */
-import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
-import { Readable } from 'node:stream'
-import replyFrom, { type FastifyReplyFromHooks } from '@fastify/reply-from'
+import type { IncomingMessage } from 'node:http'
+import replyFrom from '@fastify/reply-from'
 import type { FastifyInstance, FastifyPluginAsync, FastifyReply } from 'fastify'
 import fp from 'fastify-plugin'
-import type { RouteOptions, TimeoutOptions } from '../config/schema.ts'
-import { Lane, type SelectBreaker } from '../lib/balance/select.ts'
-import { failureOf, type Outcome, type Reason } from '../lib/failure.ts'
+import type { MirrorOptions } from '../config/schema.ts'
 import type { Exchange } from '../lib/exchange.ts'
-import { keptRequestFields, mayHaveLostFields } from '../lib/http/field-limit.ts'
+import { failureOf, type Reason } from '../lib/failure.ts'
+import { cookieOf } from '../lib/http/cookie.ts'
+import { keptRequestFields } from '../lib/http/field-limit.ts'
 import { retryAfter } from '../lib/http/problem.ts'
 import type { RequestHead } from '../lib/http/request-head.ts'
 import { parseTarget, type Target } from '../lib/http/target.ts'
 import { systemRandom, type Random } from '../lib/random.ts'
-import { forwardedPath } from '../lib/route/rewrite.ts'
+import { mayRepeat } from '../lib/retry/policy.ts'
+import { CompiledRoute } from '../lib/route/compiled.ts'
+import { AnswerChanges } from './forwarder/answer-changes.ts'
+import type { Answer } from './forwarder/answer.ts'
 import { Attempt } from './forwarder/attempt.ts'
-import { Forward, type AnswerCallback, type ForwardHost } from './forwarder/forward.ts'
+import { Attempts } from './forwarder/attempts.ts'
+import { Forward, type AttemptEnd, type ForwardHost } from './forwarder/forward.ts'
 import { guardAnswers } from './forwarder/guard.ts'
-import { RequestBody } from './forwarder/request-body.ts'
+import { bodyOf, isKnownVersion, removeField, tooManyFields } from './forwarder/incoming.ts'
+import { KeptBody } from './forwarder/kept-body.ts'
+import { Mirrors, type MirrorCounts } from './forwarder/mirror.ts'
+import { mirrorField, Outgoing, type OutgoingParts } from './forwarder/outgoing.ts'
+import type { ClientBody } from './forwarder/request-body.ts'
+import { beginForwarding, requester, sendJob } from './forwarder/requester.ts'
+import { keyOf, TermsBook, type AnyRoute, type ForwardRoute } from './forwarder/route.ts'
+import { Succession, type AttemptsContext } from './forwarder/succession.ts'
+import type { ForwardCounts, Terms } from './forwarder/terms.ts'
 import type {} from './edge.ts'
 import type {} from './breaker-registry.ts'
+import type {} from './load-shedding.ts'
 import { answererOf, refuse } from './refusal.ts'
-import type { UpstreamPool } from './upstream-pools.ts'
-import type { Upstream } from './upstream-pools/upstream.ts'
+import type {} from './upstream-pools.ts'
+
+export type { ForwardCounts, ForwardRoute, MirrorCounts }
 
 export interface ForwarderOptions {
-  /** Size of a request body in bytes, where the route says nothing. 0: unlimited. Default: 0. */
-  maxBodyBytes?: number
-  /** Where jitter comes from. Default: Math.random. */
+  /** Size of a request body in bytes, where the route says nothing, or what tells it each time. 0: unlimited. Default: 0. */
+  maxBodyBytes?: number | (() => number)
+  /** Where jitter, back-off and the share of copies come from. Default: Math.random. */
   random?: Random
 }
 
-/** What a route says about its forwarding; all but the pool may be left out. */
-export type ForwardRoute = Pick<RouteOptions, 'pool' | 'stripPrefix' | 'prefix' | 'timeouts' | 'maxBodyBytes'> & { path?: string }
+/** What the forwarder has done for a pool beside first attempts. */
+export interface ForwardingView extends ForwardCounts {
+  /** Copies that the pool got. */
+  readonly mirrors: MirrorCounts
+}
+
+export interface Forwarding {
+  /** Zeros where nothing has happened yet. */
+  view (pool: string): ForwardingView
+}
 
 declare module 'fastify' {
+  interface FastifyInstance {
+    forwarding: Forwarding
+  }
   interface FastifyReply {
     /**
      * Forwards the request to an upstream of a pool. What goes wrong is answered as a problem document; nothing is thrown for it.
      * @param target the pool's name, or a route
      * @throws Error where there is no such pool, forward() was called before on this reply, or the request has been answered
      */
-    forward (target: string | ForwardRoute): FastifyReply
+    forward (target: string | ForwardRoute | CompiledRoute): FastifyReply
     /** Answers with the problem document of a reason, and notes the reason. Only notes it where another answer is on its way. */
     refuse (reason: Reason): FastifyReply
   }
 }
 
-const kJob = Symbol('breakwater.job')
-
-/** What travels through reply-from, in the place of headers, to our requester. */
-interface Job {
-  forward: Forward
-  attempt: Attempt
-  now: number
-  raw: IncomingMessage
-  /** The request's fields, kept from reply-from, which would copy them only for us to throw the copy away. */
-  fields: IncomingHttpHeaders
-}
-
-const noFields: IncomingHttpHeaders = Object.freeze({})
-
-interface RequesterOptions {
-  headers: { [kJob]: Job }
-}
-
-/** Null: forwarding began, and ended before there was a job. */
-interface TaggedRequest extends IncomingMessage { [kJob]?: Job | null }
-
-/** reply-from's transport: everything that it would look up, we know already. */
-const requester = {
-  request (options: RequesterOptions, callback: AnswerCallback): void {
-    const { forward, attempt, now, raw, fields } = options.headers[kJob]
-    raw.headers = fields
-    forward.begin(attempt, now, callback)
-  }
-}
-
-/**
- * What reply-from is told, the same for every request: it does not retry, rewrite or read the body, it hands the job to our
- * requester in the place of headers, and it sends the answer as it is.
- */
-const hooks: FastifyReplyFromHooks = {
-  queryString: () => '',
-  body: null,
-  retryDelay: (() => null) as never,
-  rewriteRequestHeaders: (request) => ({ [kJob]: (request.raw as TaggedRequest)[kJob] }) as never,
-  onResponse: sendAnswer as never
-}
-
-function sendAnswer (_request: unknown, reply: FastifyReply, { stream }: { stream: Buffer | Readable | undefined }): void {
-  // Somebody answered past Fastify while we waited (a hijacked reply): an unread stream would keep its connection for ever.
-  if (reply.sent && stream instanceof Readable) stream.destroy()
-  else reply.send(stream)
-}
-
-class Forwarder implements ForwardHost {
+class Forwarder implements ForwardHost, AttemptsContext {
   readonly #app: FastifyInstance
-  readonly #maxBodyBytes: number
-  readonly #random: Random
-  readonly #lanes = new WeakMap<UpstreamPool, Lane<Upstream>>()
+  readonly #maxBodyBytes: () => number
+  readonly #mirrors: Mirrors
+  readonly random: Random
+  readonly book: TermsBook
   readonly requestIdHeader: string
 
   constructor (app: FastifyInstance, options: ForwarderOptions) {
     this.#app = app
-    this.#maxBodyBytes = options.maxBodyBytes ?? 0
-    this.#random = options.random ?? systemRandom
+    const { maxBodyBytes = 0 } = options
+    this.#maxBodyBytes = typeof maxBodyBytes === 'function' ? maxBodyBytes : () => maxBodyBytes
+    this.random = options.random ?? systemRandom
+    this.#mirrors = new Mirrors(this.random)
+    this.book = new TermsBook(app.pools)
     this.requestIdHeader = app.edge.requestIdHeader
   }
 
-  forward (reply: FastifyReply, route: ForwardRoute): FastifyReply {
-    const { request } = reply
-    const { raw, exchange } = request
-    const pool = this.#app.pools.get(route.pool)
-    if (pool === undefined) throw new Error(`there is no pool named "${route.pool}"`)
-    const tagged: TaggedRequest = raw
-    if (tagged[kJob] !== undefined) throw new Error('reply.forward() was called twice for one request')
+  forward (reply: FastifyReply, route: AnyRoute): FastifyReply {
+    const { raw, exchange } = reply.request
+    const name = route.pool ?? (route as CompiledRoute).poolFor({ clientIp: exchange.clientIp, headers: raw.headers })
+    const lane = this.#app.pools.lane(name)
+    if (lane === undefined) throw new Error(`there is no pool named "${name}"`)
+    if (!beginForwarding(raw)) throw new Error('reply.forward() was called twice for one request')
     if (reply.sent || answererOf(reply.raw) !== undefined) throw new Error('reply.forward() was called for a request that has been answered')
-    tagged[kJob] = null
     // Whoever left while hooks were at work is not worth an upstream's while.
     if (reply.raw.destroyed) return refuse(reply, 'client_cancelled')
-    exchange.pool = pool.name
-    if (route.path !== undefined) exchange.route = route.path
+    const options = optionsOf(route)
+    exchange.pool = name
+    if (options.path !== undefined) exchange.route = options.path
+    const { shedding } = this.#app as { shedding?: FastifyInstance['shedding'] }
+    if (shedding?.admits(options.priority ?? 'normal') === false) return refuse(reply, 'shed_priority', retryAfter(shedding.retryAfterMs, this.random))
 
     const target = parseTarget(raw.url ?? '', raw.method ?? '')
     const head = target === null || !isKnownVersion(raw) || tooManyFields(raw) ? null : this.#app.edge.head.read(raw.rawHeaders, raw.method ?? '')
     if (target === null || head === null) return refuse(reply, tooManyFields(raw) ? 'headers_too_large' : 'bad_request')
-    const limit = route.maxBodyBytes ?? this.#maxBodyBytes
+    const limit = options.maxBodyBytes ?? this.#maxBodyBytes()
     if (limit > 0 && head.contentLength > limit) return refuse(reply, 'body_too_large')
+    const terms = this.book.of(route, lane)
+    const mirror = this.#mirrorOf(options.mirror, raw, head)
     const now = performance.now()
-    const body = bodyOf(reply, head, limit, now)
+    const body = bodyOf(reply, head, limit, keptBytes(terms, mirror === null ? -1 : head.contentLength), now)
     if (limit > 0 && body instanceof Buffer && body.length > limit) return refuse(reply, 'body_too_large')
+    return this.#send(reply, route, terms, this.#partsOf(reply, target, head, route, terms, body), body, mirror, now)
+  }
 
-    const lane = this.#laneOf(pool)
-    const refusal = lane.select(now)
-    if (refusal !== null) return refuse(reply, refusal, retryAfter(lane.expectedMs(refusal, now), this.#random))
-    const upstream = pool.upstreams[lane.index] as Upstream
-    const breaker = lane.breakers[lane.index] ?? null
-    const permit = lane.permit
-
-    const fields = raw.headers
+  #send (reply: FastifyReply, route: AnyRoute, terms: Terms, parts: OutgoingParts, body: ClientBody | Buffer | null, mirror: MirrorOptions | null, now: number): FastifyReply {
+    const { raw, exchange } = reply.request
+    const { lane, limits: { totalMs } } = terms
+    const { pool } = lane
+    const token = pool.sticky === null ? null : cookieOf(raw.headers.cookie ?? '', pool.options.sticky?.cookie ?? '')
+    const key = pool.options.balancer === 'hash' ? keyOf(pool.options.hash, raw, parts.target.path, exchange.clientIp) : -1
+    const refusal = lane.select(now, key, token === null ? -1 : pool.sticky?.indexOf(token) ?? -1)
+    if (refusal !== null) return refuse(reply, refusal, retryAfter(lane.expectedMs(refusal, now), this.random))
+    const { index, permit } = lane
     let attempt: Attempt | null = null
     try {
-      const forward = new Forward(this, reply, exchange, limitsOf(pool, route), body instanceof RequestBody ? body : null)
-      const outgoing = {
-        method: raw.method as string,
-        path: forwardedPath(target.path, route.stripPrefix, route.prefix, upstream.url.basePath) + target.search,
-        headers: this.#headersFor(reply, target, head, upstream, pool, route, body),
-        body
-      }
-      attempt = new Attempt(forward, upstream, breaker, permit, outgoing)
-      tagged[kJob] = { forward, attempt, now, raw, fields }
-      exchange.upstream = upstream.id
+      const streamed = body === null || Buffer.isBuffer(body) ? null : body
+      const outgoing = new Outgoing(parts, pool, body, totalMs === 0 ? Infinity : exchange.receivedAt + totalMs)
+      const forward = new Forward(this, reply, exchange, terms, streamed, AnswerChanges.of(route, terms, token))
+      const attempts = terms.repeats ? new Attempts(forward, new Succession(forward, this, terms, outgoing, isRepeatable(raw, terms), key), outgoing, streamed) : null
+      attempt = new Attempt(attempts ?? forward, terms, index, permit, outgoing, now)
+      exchange.upstream = attempt.upstream.id
       exchange.attempts++
-      raw.headers = noFields
-      reply.from('/', hooks)
+      sendJob(reply, { forward, attempt, attempts, now, raw, fields: raw.headers })
+      if (mirror !== null) this.#copy(mirror, outgoing, body)
     } catch (error) {
-      raw.headers = fields
       // Nothing may keep the place and the permit, least of all a mistake of our own.
       if (attempt === null) {
-        upstream.inFlight--
-        breaker?.settle(permit, 'ignored', now)
+        lane.release(index)
+        lane.settle(index, permit, 'ignored', false, now)
       } else {
         attempt.cancel('ignored')
       }
@@ -172,89 +154,74 @@ class Forwarder implements ForwardHost {
     return reply
   }
 
-  /** Makes the lanes of all pools, so that their breakers are there to be seen before the first request. */
-  prepare (): void {
-    for (const pool of this.#app.pools.list()) this.#laneOf(pool)
-  }
-
-  #laneOf (pool: UpstreamPool): Lane<Upstream> {
-    let lane = this.#lanes.get(pool)
-    if (lane === undefined) {
-      lane = new Lane(pool, ({ id }): SelectBreaker | null =>
-        this.#app.hasDecorator('breakers') ? this.#app.breakers.get(pool.name, id, pool.options.breaker).breaker : null)
-      this.#lanes.set(pool, lane)
-    }
-    return lane
-  }
-
-  #headersFor (reply: FastifyReply, target: Target, head: RequestHead, upstream: Upstream, pool: UpstreamPool, route: ForwardRoute, body: RequestBody | Buffer | null): string[] {
-    const { request } = reply
-    const { exchange } = request
+  /** The fields that are sent, in the order of trust: what the client may say, what the route wants, and last what is ours to say. */
+  #partsOf (reply: FastifyReply, target: Target, head: RequestHead, route: AnyRoute, { lane }: Terms, body: ClientBody | Buffer | null): OutgoingParts {
+    const { raw, exchange } = reply.request
+    const { fields } = head
     const host = target.authority ?? head.host
-    const headers = head.fields
-    headers.push('host', pool.options.hostHeader === 'preserve' && host !== '' ? host : upstream.host)
-    if (body instanceof RequestBody && head.contentLength > 0) headers.push('content-length', String(head.contentLength))
-    this.#app.edge.peerOf(request.raw).append(headers, head.given, host, exchange.clientIp, route.stripPrefix ?? '')
-    headers.push(this.requestIdHeader, exchange.requestId)
-    return headers
+    const { deadlineHeader } = lane.pool.options
+    if (deadlineHeader !== undefined) removeField(fields, deadlineHeader)
+    if (route instanceof CompiledRoute) route.changeRequest?.(fields)
+    const hostAt = fields.push('host', host) - 1
+    if (body !== null && !Buffer.isBuffer(body) && head.contentLength > 0) fields.push('content-length', String(head.contentLength))
+    this.#app.edge.peerOf(raw).append(fields, head.given, host, exchange.clientIp, optionsOf(route).stripPrefix ?? '')
+    fields.push(this.requestIdHeader, exchange.requestId)
+    return { method: raw.method as string, target, route, fields, hostAt, host }
   }
 
-  // ---- what a forward reports
+  // ---- copies
+
+  /** Null where no copy is wanted. What is a copy already is not copied again. */
+  #mirrorOf (mirror: MirrorOptions | undefined, { headers }: IncomingMessage, { contentLength }: RequestHead): MirrorOptions | null {
+    return mirror !== undefined && headers[mirrorField] === undefined && this.#mirrors.wants(mirror, contentLength) ? mirror : null
+  }
+
+  /** Nothing that goes wrong with a copy is the exchange's. */
+  #copy (mirror: MirrorOptions, outgoing: Outgoing, body: ClientBody | Buffer | null): void {
+    const send = (whole: Buffer | null): void => {
+      try {
+        const lane = this.#app.pools.lane(mirror.pool)
+        if (lane !== undefined) this.#mirrors.send(mirror, this.book.of({ pool: mirror.pool }, lane), this.book.record(mirror.pool).mirrors, outgoing, whole)
+      } catch (error) {
+        this.#app.log.error({ err: error, pool: mirror.pool }, 'internal_error')
+      }
+    }
+    if (body === null || Buffer.isBuffer(body)) send(body)
+    else if (body instanceof KeptBody) body.whole = send
+  }
+
+  // ---- what forwards and their attempts ask and report
+
+  current ({ lane: { pool } }: Terms, route: AnyRoute): Terms | null {
+    const lane = this.#app.pools.lane(pool.name)
+    return lane === undefined ? null : this.book.of(route, lane)
+  }
 
   refuse (reply: FastifyReply, reason: Reason): FastifyReply {
-    return refuse(reply, reason, failureOf(reason).status === 503 ? retryAfter(1000, this.#random) : undefined)
+    return refuse(reply, reason, failureOf(reason).status === 503 ? retryAfter(1000, this.random) : undefined)
   }
 
-  attemptEnded (exchange: Exchange, attempt: Attempt, reason: Reason, outcome: Outcome, error: string): void {
+  attemptEnded (exchange: Exchange, { attempt, reason, outcome, error, noRetry }: AttemptEnd): void {
     // A client that left or took nothing, whatever the reason's name, or a limit of our own: no upstream's error.
     if (outcome === 'cancelled' || failureOf(reason).side !== 'upstream') return
     const { pool, id } = attempt.upstream
-    this.#app.log.warn({ request_id: exchange.requestId, pool, upstream: id, reason, outcome, error }, 'upstream_error')
+    this.#app.log.warn({ request_id: exchange.requestId, pool, upstream: id, reason, outcome, error, ...noRetry !== null && { no_retry: noRetry } }, 'upstream_error')
+  }
+
+  answerDropped (exchange: Exchange, { upstream, answer }: Attempt): void {
+    const { pool, id } = upstream
+    const { status, failed } = answer as Answer
+    this.#app.log.warn({ request_id: exchange.requestId, pool, upstream: id, reason: null, outcome: failed ? 'failure' : 'success', error: `answered ${status}` }, 'upstream_error')
   }
 }
 
-function isKnownVersion (raw: IncomingMessage): boolean {
-  const { httpVersionMajor: major, httpVersionMinor: minor } = raw
-  return (major === 1 && (minor === 0 || minor === 1)) || (major === 2 && minor === 0)
-}
+const optionsOf = (route: AnyRoute): Partial<CompiledRoute['options']> => route instanceof CompiledRoute ? route.options : route
 
-/** Node drops header fields over its limit silently; a request that lost some is refused. */
-function tooManyFields ({ rawHeaders, socket }: IncomingMessage): boolean {
-  return mayHaveLostFields(rawHeaders.length, (socket as { server?: { maxHeadersCount?: number | null } }).server?.maxHeadersCount)
-}
+/** How much of a body that streams is kept: for another attempt, or for a copy, which is wanted of all of it; -1: nothing. */
+const keptBytes = ({ retry }: Terms, copied: number): number => Math.max(retry.retries > 0 ? retry.maxBufferedBodyBytes : -1, copied)
 
-function limitsOf (pool: UpstreamPool, route: ForwardRoute): TimeoutOptions {
-  const { timeouts } = pool.options
-  return route.timeouts === undefined ? timeouts : { ...timeouts, ...route.timeouts }
-}
-
-/**
- * The body to send: the client's stream untouched, or, in a route whose parser has read it, what the parser made of it.
- * Throws where a body was read by somebody who left nothing of it, or nothing that it could be made of again.
- */
-function bodyOf (reply: FastifyReply, head: RequestHead, limit: number, now: number): RequestBody | Buffer | null {
-  const { raw, body: parsed } = reply.request
-  if (parsed !== undefined && parsed !== null && !(parsed instanceof Readable)) return bodyAgain(parsed, raw, head)
-  if (head.contentLength === 0) return null
-  if (!raw.readableEnded) return new RequestBody(raw, limit, now)
-  if (parsed === null && isJson(raw)) return Buffer.from('null')
-  throw new Error('the request body was read before reply.forward() and is not in request.body')
-}
-
-function bodyAgain (parsed: NonNullable<unknown>, raw: IncomingMessage, head: RequestHead): Buffer {
-  if (Buffer.isBuffer(parsed)) return parsed
-  const json = isJson(raw)
-  if (typeof parsed === 'string') {
-    const bytes = Buffer.from(parsed)
-    // A JSON text may be a string; but where a parser left the text as it came, it is as long as it was told to be.
-    return json && bytes.length !== head.contentLength ? Buffer.from(JSON.stringify(parsed)) : bytes
-  }
-  if (json || raw.headers['content-type'] === undefined) return Buffer.from(JSON.stringify(parsed))
-  throw new Error('the request body was parsed into something that only JSON could be made of again, and its type is another: register a parser that leaves it as a buffer or a stream')
-}
-
-const jsonType = /^[^;]*[/+]json[ \t]*(?:;|$)/i
-const isJson = (raw: IncomingMessage): boolean => jsonType.test(raw.headers['content-type'] ?? '')
+const isRepeatable = ({ method, headers }: IncomingMessage, { retry }: Terms): boolean =>
+  mayRepeat(method ?? '', headers['idempotency-key'] !== undefined, retry.idempotencyKey)
 
 const forwarder: FastifyPluginAsync<ForwarderOptions> = async (app, options) => {
   if (app.hasReplyDecorator('from')) {
@@ -265,13 +232,30 @@ const forwarder: FastifyPluginAsync<ForwarderOptions> = async (app, options) => 
   app.server.maxHeadersCount ??= keptRequestFields
   guardAnswers(app)
   const instance = new Forwarder(app, options)
-  app.addHook('onReady', async () => { instance.prepare() })
-  app.decorateReply('forward', function (this: FastifyReply, target: string | ForwardRoute): FastifyReply {
+  const { book } = instance
+  app.decorate('forwarding', {
+    view (pool: string) {
+      const { counts, mirrors } = book.record(pool)
+      return { ...counts, notRetried: { ...counts.notRetried }, mirrors: { ...mirrors } }
+    }
+  })
+  app.decorateReply('forward', function (this: FastifyReply, target: string | AnyRoute): FastifyReply {
     return instance.forward(this, typeof target === 'string' ? { pool: target } : target)
   })
   app.decorateReply('refuse', function (this: FastifyReply, reason: Reason): FastifyReply {
     return instance.refuse(this, reason)
   })
+
+  let unsubscribe = (): void => {}
+  app.addHook('onReady', async () => {
+    if (!app.hasDecorator('breakers')) return
+    unsubscribe = app.breakers.on('transition', ({ cause, pool, upstream }) => {
+      const breaker = cause === 'stall' ? app.breakers.find(pool, upstream)?.breaker : undefined
+      // Where it only observes, nobody is kept from the upstream, and nobody is moved away from it.
+      if (breaker?.mode === 'enforce') book.lists.stalled(breaker)
+    })
+  })
+  app.addHook('onClose', async () => { unsubscribe() })
 }
 
 export default fp(forwarder, { name: 'breakwater-forwarder', fastify: '5.x', dependencies: ['breakwater-edge', 'breakwater-upstream-pools'] })

@@ -2,37 +2,27 @@ import { util, type Dispatcher } from 'undici'
 import { reasonOf } from '../../lib/classify.ts'
 import { failureOf, type Outcome, type Reason } from '../../lib/failure.ts'
 import { isTransferCoded } from '../../lib/http/response-head.ts'
+import type { BodyState } from '../../lib/retry/policy.ts'
+import { parseRetryAfter } from '../../lib/retry/retry-after.ts'
 import type { Carried, Carrier } from '../upstream-pools/carrier.ts'
+import type { UsualLatency } from '../../lib/latency.ts'
 import type { Upstream } from '../upstream-pools/upstream.ts'
+import { Answer } from './answer.ts'
 import { sendAsterisk } from './asterisk.ts'
-import { BodyTooLargeError, ClientGoneError, type RequestBody } from './request-body.ts'
+import type { Outgoing } from './outgoing.ts'
+import { BodyTooLargeError, ClientGoneError } from './request-body.ts'
+import type { StallWatch, Terms } from './terms.ts'
 
-/** What every attempt of an exchange sends. */
-export interface Outgoing {
-  readonly method: string
-  readonly path: string
-  /** name, value, name, value, ... with the Host; the framing is undici's. */
-  readonly headers: string[]
-  readonly body: RequestBody | Buffer | null
-}
-
-/** The breaker's side of an attempt. */
-export interface PermitHolder {
-  settle (permit: number, outcome: Outcome, now: number): void
-}
-
-/** Who an attempt works for. */
+/** Who an attempt works for. Each call names the attempt, as there may be two. */
 export interface AttemptOwner {
-  /** The request has been sent whole; the wait for the answer begins. */
-  requestSent (): void
-  /** A final response's head. The body follows through `bodyChunk` and `bodyEnd`. */
-  responseHead (status: number, rawFields: Buffer[]): void
+  /** A final response's head: `attempt.answer` is there. The body follows through `bodyChunk` and `bodyEnd`. */
+  responseHead (attempt: Attempt): void
   informational (status: number, rawFields: Buffer[]): void
   /** False when the upstream has to wait. */
-  bodyChunk (chunk: Buffer): boolean
-  bodyEnd (): void
+  bodyChunk (attempt: Attempt, chunk: Buffer): boolean
+  bodyEnd (attempt: Attempt): void
   /** The attempt is over without a whole answer. */
-  attemptFailed (reason: Reason, outcome: Outcome, error: Error): void
+  attemptFailed (attempt: Attempt, reason: Reason, outcome: Outcome, error: Error): void
 }
 
 /** waiting: for a connection of the bounded set · connect: handed to undici · send · headers: sent, no head yet · body · done */
@@ -46,29 +36,53 @@ type Handler = Pick<Required<Dispatcher.DispatchHandler>, 'onConnect' | 'onHeade
  * gives both back exactly once, whatever happens first. The connection's place is given back when undici is done with it.
  */
 export class Attempt implements Handler, Carried {
+  readonly terms: Terms
+  readonly index: number
   readonly upstream: Upstream
   carrier: Carrier | null = null
   stage: Stage = 'waiting'
-  readonly #owner: AttemptOwner
+  /** Who it works for now. */
+  owner: AttemptOwner
+  /** Monotonic time at which the request had been sent whole; 0: not yet. */
+  sentAt = 0
+  answer: Answer | null = null
+  /** How long it may take to connect and until its head is there, in ms; 0: no limit. Only where another attempt may follow. */
+  startMs = 0
+  headersMs: number
+  readonly begunAt: number
   readonly #outgoing: Outgoing
-  readonly #breaker: PermitHolder | null
+  readonly #path: string
+  readonly #fields: string[]
   readonly #permit: number
+  readonly #breaker: StallWatch | null
+  /** The breaker's watch over the wait for the head; 0: nobody watches. */
+  #watch = 0
   #settled = false
   #placeHeld = true
   #entered = false
+  #onWire = false
   #responseStarted = false
   #connectsBefore = 0
   #reused = false
   #again = false
+  #headAt = 0
   #abort: ((error?: Error) => void) | null = null
   #resume: (() => void) | null = null
 
-  constructor (owner: AttemptOwner, upstream: Upstream, breaker: PermitHolder | null, permit: number, outgoing: Outgoing) {
-    this.#owner = owner
+  /** @param now when `terms.lane` picked `index` and gave this permit */
+  constructor (owner: AttemptOwner, terms: Terms, index: number, permit: number, outgoing: Outgoing, now: number) {
+    const upstream = terms.lane.pool.upstreams[index] as Upstream
+    this.owner = owner
+    this.terms = terms
+    this.index = index
     this.upstream = upstream
-    this.#breaker = breaker
-    this.#permit = permit
+    this.headersMs = terms.limits.headersMs
+    this.begunAt = now
     this.#outgoing = outgoing
+    this.#path = outgoing.pathFor(upstream)
+    this.#fields = outgoing.fieldsFor(upstream)
+    this.#permit = permit
+    this.#breaker = terms.lane.breakers[index] as StallWatch | null
   }
 
   /** True once no outcome can be reported any more. */
@@ -76,11 +90,28 @@ export class Attempt implements Handler, Carried {
 
   get abandoned (): boolean { return this.stage === 'done' }
 
+  /** A byte of the request may have reached the upstream. */
+  get written (): boolean {
+    const { body } = this.#outgoing
+    return this.#onWire && (body === null || Buffer.isBuffer(body) || body.given)
+  }
+
+  get bodyState (): BodyState {
+    const { body } = this.#outgoing
+    return body === null ? 'none' : Buffer.isBuffer(body) ? 'whole' : body.state
+  }
+
+  /** What its answer's Retry-After asks for, in ms; null: nothing. */
+  get retryAfterMs (): number | null {
+    const value = this.answer?.field('retry-after') ?? null
+    return value === null ? null : parseRetryAfter(value, Date.now())
+  }
+
   /** A connection is free: go. Called once, by the upstream. Never throws. */
   start (): void {
     this.#entered = true
     // undici's pool may make the request later, when nobody puts its target right any more.
-    this.#go(this.#outgoing.path === '*')
+    this.#go(this.#path === '*')
   }
 
   #go (onFresh: boolean): void {
@@ -96,22 +127,28 @@ export class Attempt implements Handler, Carried {
   #dispatch (dispatcher: Dispatcher): void {
     this.stage = 'connect'
     this.#connectsBefore = this.upstream.connects
-    const { method, path, headers, body } = this.#outgoing
-    if (path === '*') sendAsterisk(dispatcher, method, headers, this)
-    else dispatcher.dispatch({ method: method as Dispatcher.HttpMethod, path, headers, body }, this)
+    const { method, body } = this.#outgoing
+    const path = this.#path
+    const headers = this.#outgoing.stamped(this.#fields)
+    if (path === '*') return sendAsterisk(dispatcher, method, headers, this)
+    const content = body === null || Buffer.isBuffer(body) ? body : body.stream()
+    dispatcher.dispatch({ method: method as Dispatcher.HttpMethod, path, headers, body: content }, this)
   }
 
-  /** Reports the outcome to the breaker: the first call counts, the others are no-ops. */
-  settle (outcome: Outcome): void {
+  /** Reports the outcome to the breaker and to passive observation: the first call counts, the others are no-ops. */
+  settle (outcome: Outcome, now: number): void {
     if (this.#settled) return
     this.#settled = true
-    this.#breaker?.settle(this.#permit, outcome, performance.now())
+    const status = this.answer === null ? 0 : this.answer.status
+    const gatewayFailure = outcome === 'failure' && (status === 0 || (status >= 502 && status <= 504))
+    this.terms.lane.settle(this.index, this.#permit, outcome, gatewayFailure, now)
   }
 
   /** Ends the attempt from our side. The upstream's request is aborted, or never sent. */
   cancel (outcome: Outcome): void {
-    this.settle(outcome)
+    this.settle(outcome, performance.now())
     if (this.stage === 'done') return
+    this.#stopWaiting()
     this.#finish()
     if (!this.#entered) {
       this.upstream.withdraw(this)
@@ -131,13 +168,18 @@ export class Attempt implements Handler, Carried {
     // Cancelled while undici was still connecting or queueing: this is the first moment at which it can be told.
     if (this.stage === 'done') return abort()
     this.#reused = this.upstream.connects === this.#connectsBefore
+    this.#onWire = true
+    this.carrier?.begin()
     this.stage = 'send'
   }
 
   onRequestSent (): void {
     if (this.stage !== 'send') return
     this.stage = 'headers'
-    this.#owner.requestSent()
+    const now = performance.now()
+    this.sentAt = now
+    const { usual } = this.terms
+    if (this.#breaker !== null && usual !== null) this.#watch = this.#breaker.waits(this.#permit, (usual[this.index] as UsualLatency).value)
   }
 
   onResponseStarted (): void {
@@ -155,28 +197,34 @@ export class Attempt implements Handler, Carried {
       return true
     }
     if (status < 200) {
-      this.#owner.informational(status, rawFields)
+      this.#heard()
+      this.owner.informational(status, rawFields)
       return true
     }
     this.stage = 'body'
     this.#resume = resume
-    this.#owner.responseHead(status, rawFields)
+    this.answer = new Answer(status, rawFields)
+    this.#answered(status)
+    this.owner.responseHead(this)
     // No body can follow these; undici reports a legal Content-Length on a 304 as a mismatch afterwards.
-    if (status === 304 || status === 204 || this.#outgoing.method === 'HEAD') this.#end()
+    if ((status === 304 || status === 204 || this.#outgoing.method === 'HEAD') && !this.abandoned) this.#complete(this.#headAt)
     return true
   }
 
   onData (chunk: Buffer): boolean {
     if (this.stage !== 'body') return true
-    return this.#owner.bodyChunk(chunk)
+    return this.owner.bodyChunk(this, chunk)
   }
 
   onComplete (): void {
+    // In the tick of its head an answer is as late as its head.
+    const now = this.answer?.handedUp === true ? performance.now() : this.#headAt
+    this.carrier?.end(now)
     this.#leave()
     if (this.stage !== 'body') return
     // undici takes a body without a length for whole when its connection ends, by a reset too.
     if (this.upstream.connectionBroken) this.#fail('body_truncated', new Error('the connection was reset'))
-    else this.#end()
+    else this.#complete(now)
   }
 
   onError (error: Error): void {
@@ -189,6 +237,26 @@ export class Attempt implements Handler, Carried {
     this.#fail(reason, error)
   }
 
+  /** The final head is there: what is learnt from it, and a 5xx settles at once. */
+  #answered (status: number): void {
+    const now = performance.now()
+    this.#headAt = now
+    const { lane, usual, hedging } = this.terms
+    // Before all was sent, the time tells of the client's upload.
+    const ms = this.sentAt > 0 ? now - this.sentAt : -1
+    const watch = this.#watch
+    this.#watch = 0
+    if (ms < 0) this.#breaker?.heard()
+    else this.#breaker?.answered(this.#permit, watch, ms)
+    if (status >= 500 || status === 429) lane.answered(this.index, 0, true, this.retryAfterMs ?? 0, now)
+    else if (ms >= 0) lane.answered(this.index, ms, false, 0, now)
+    if (ms >= 0 && this.#permit >= 0) {
+      if (usual !== null) (usual[this.index] as UsualLatency).record(ms)
+      hedging?.record(ms)
+    }
+    if (status >= 500) this.settle('failure', now)
+  }
+
   #fail (reason: Reason, error: Error): void {
     // A time limit that ran out while our own loop stood still says nothing of the upstream.
     const blamed = failureOf(reason).blames && (error as { stalled?: boolean }).stalled !== true
@@ -197,23 +265,40 @@ export class Attempt implements Handler, Carried {
     this.#abort?.()
   }
 
-  /** The one end of every attempt that was not cancelled. */
-  #end (reason?: Reason, outcome?: Outcome, error?: Error): void {
+  #complete (now: number): void {
+    const answer = this.answer as Answer
+    answer.complete = true
+    this.settle(answer.failed ? 'failure' : 'success', now)
     this.#finish()
-    if (reason === undefined) return this.#owner.bodyEnd()
-    this.settle(outcome as Outcome)
-    this.#owner.attemptFailed(reason, outcome as Outcome, error as Error)
+    this.owner.bodyEnd(this)
+  }
+
+  /** The end of every attempt that has no whole answer and was not cancelled. */
+  #end (reason: Reason, outcome: Outcome, error: Error): void {
+    if (heardOf.has(reason)) this.#heard()
+    this.#stopWaiting()
+    this.#finish()
+    this.settle(outcome, performance.now())
+    this.owner.attemptFailed(this, reason, outcome, error)
+  }
+
+  /** The upstream is not silent, though it has not answered. */
+  #heard (): void {
+    this.#watch = 0
+    this.#breaker?.heard()
+  }
+
+  /** It waits no longer, though nothing came: which says nothing. */
+  #stopWaiting (): void {
+    if (this.#watch !== 0) this.#breaker?.gaveUp(this.#watch)
+    this.#watch = 0
   }
 
   #finish (): void {
     this.stage = 'done'
-    this.#giveBackPlace()
-  }
-
-  #giveBackPlace (): void {
     if (!this.#placeHeld) return
     this.#placeHeld = false
-    this.upstream.inFlight--
+    this.terms.lane.release(this.index)
   }
 
   #leave (): void {
@@ -224,18 +309,31 @@ export class Attempt implements Handler, Carried {
 
   /**
    * A kept-alive connection may be closed by the upstream in the moment in which we use it again. Where not a byte of an answer
-   * came and a repetition is harmless (no body, idempotent method), the request is sent once more on a fresh connection.
+   * came and a repetition is harmless (an idempotent method, and a body that is whole in memory or none), the request is sent once
+   * more on a fresh connection.
    */
   #mayGoAgain (error: Error): boolean {
-    return this.stage !== 'done' && this.#reused && !this.#again && !this.#responseStarted && this.#outgoing.body === null && idempotent.has(this.#outgoing.method) &&
-      reasonOf(error, 'headers') === 'connection_reset'
+    return this.stage !== 'done' && this.#reused && !this.#again && !this.#responseStarted && idempotent.has(this.#outgoing.method) &&
+      this.#bodyInMemory() && reasonOf(error, 'headers') === 'connection_reset'
+  }
+
+  #bodyInMemory (): boolean {
+    const { body } = this.#outgoing
+    return body === null || Buffer.isBuffer(body) || body.inMemory
   }
 
   #goAgain (): void {
+    this.#heard()
+    this.carrier?.stale(performance.now())
+    this.terms.counts.repeats++
     this.#again = true
+    this.#onWire = false
     this.#abort = null
     this.#go(true)
   }
 }
 
 const idempotent = new Set(['GET', 'HEAD', 'OPTIONS', 'PUT', 'DELETE'])
+
+/** The upstream itself ended what was waited for. */
+const heardOf = new Set<Reason>(['connect_refused', 'connection_reset', 'response_invalid', 'tls_failed'])

@@ -10,7 +10,7 @@ export interface Limited {
   /** Milliseconds until the limit of the present phase is due; Infinity: it has none. */
   phaseLeft (now: number): number
   /**
-   * A limit is due. Called once.
+   * A limit is due. That of the whole exchange is told once.
    * @param total it is that of the whole exchange
    * @param stalled our own loop stood still meanwhile
    */
@@ -20,13 +20,13 @@ export interface Limited {
 }
 
 /** A limit due within this time, in ms, is due: Node's timers may be a fraction early. */
-const earlyMs = 0.5
+export const earlyMs = 0.5
 
 /** One timer for all limits of an exchange: it wakes at the earliest moment at which one could be due, and then looks. */
 export class Deadline {
   readonly #owner: Limited
   /** The shortest of the limits, in ms. */
-  readonly #step: number
+  #step: number
   /** Monotonic time at which all has to be done. */
   #end: number
   #timer: NodeJS.Timeout | null = null
@@ -39,8 +39,20 @@ export class Deadline {
     this.#end = totalMs === 0 ? Infinity : receivedAt + totalMs
   }
 
+  /** What is left of the whole exchange, in ms; Infinity: it has no limit. */
+  left (now: number): number { return this.#end - now }
+
   start (now: number): void {
     if (this.#step !== Infinity) this.#arm(now, Math.max(1, Math.min(this.#step, this.#end - now)))
+  }
+
+  /** A phase that begins now, or will, has a limit of its own; 0: it has none. */
+  within (now: number, ms: number): void {
+    if (ms === 0 || ms >= this.#step) return
+    this.#step = ms
+    if (this.#timer !== null && this.#timerDue <= now + ms) return
+    this.stop()
+    this.#arm(now, Math.max(1, ms))
   }
 
   stop (): void {
@@ -75,8 +87,10 @@ export class Deadline {
     const totalLeft = this.#end - now
     if (totalLeft < earlyMs) return owner.expired(true, stalled)
     const phaseLeft = owner.phaseLeft(now)
-    if (phaseLeft < earlyMs) return owner.expired(false, stalled)
-    this.#arm(now, Math.ceil(Math.min(this.#step, phaseLeft, totalLeft)))
+    if (phaseLeft >= earlyMs) return this.#arm(now, Math.ceil(Math.min(this.#step, phaseLeft, totalLeft)))
+    owner.expired(false, stalled)
+    // Another attempt may have taken over.
+    if (!owner.over) this.#arm(now, Math.ceil(Math.max(1, Math.min(this.#step, totalLeft))))
   }
 }
 

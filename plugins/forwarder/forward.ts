@@ -1,19 +1,22 @@
 import type { ServerResponse } from 'node:http'
-import { Readable } from 'node:stream'
+import type { Readable } from 'node:stream'
 import type { FastifyReply } from 'fastify'
-import { util } from 'undici'
-import type { TimeoutOptions } from '../../config/schema.ts'
 import { ExchangeError, type Exchange } from '../../lib/exchange.ts'
 import type { Outcome, Reason } from '../../lib/failure.ts'
-import { isMediaType } from '../../lib/http/media-type.ts'
-import { responseFields, type ResponseFields } from '../../lib/http/response-head.ts'
+import type { ResponseFields } from '../../lib/http/response-head.ts'
+import type { NoRetry } from '../../lib/retry/policy.ts'
 import { abortConnection, linger } from '../connection.ts'
 import { answererOf, setAnswerer, type Answerer } from '../refusal.ts'
-import type { Attempt, AttemptOwner, Stage } from './attempt.ts'
+import type { AnswerChanges } from './answer-changes.ts'
+import type { Answer } from './answer.ts'
+import type { Attempt, AttemptOwner } from './attempt.ts'
+import type { Attempts } from './attempts.ts'
 import { Deadline, type Limited } from './deadline.ts'
 import { informational } from './informational.ts'
-import type { RequestBody } from './request-body.ts'
+import { messageOfLimit, outcomeOfLimit, phaseLeft, reasonOfLimit } from './phases.ts'
+import type { ClientBody } from './request-body.ts'
 import { ResponseBody, type BodySource } from './response-body.ts'
+import type { Terms } from './terms.ts'
 import { removeFields } from './upstream-fields.ts'
 
 /** An answer as reply-from takes it. */
@@ -25,171 +28,164 @@ export interface UpstreamAnswer {
 
 export type AnswerCallback = (error: null, answer: UpstreamAnswer) => void
 
+/** What became of an attempt that has no whole answer. */
+export interface AttemptEnd {
+  attempt: Attempt
+  reason: Reason
+  outcome: Outcome
+  error: string
+  /** Why no other one follows; null: one does, or nobody asked. */
+  noRetry: NoRetry | null
+}
+
 /** How a forward tells its plugin what became of it. */
 export interface ForwardHost {
   readonly requestIdHeader: string
   /** Nothing was sent to the client yet: refuse with this reason. */
   refuse (reply: FastifyReply, reason: Reason): unknown
-  /** An attempt ended without a whole answer. */
-  attemptEnded (exchange: Exchange, attempt: Attempt, reason: Reason, outcome: Outcome, error: string): void
+  attemptEnded (exchange: Exchange, end: AttemptEnd): void
+  /** The answer of an attempt is given up in favour of a further one. */
+  answerDropped (exchange: Exchange, attempt: Attempt): void
 }
-
-/** What may pile up before a response counts as streamed, in bytes. */
-const wholeLimit = 65536
 
 /** How long hooks that are at work on an answer that failed may take until its connection is broken off, in ms. */
 const hooksMs = 5000
 
 /**
- * One exchange on its way through one attempt: it knows the time limits, hands the answer up to reply-from and decides what the
- * client sees when something breaks. Exactly one of `answered`, `cut`, `refused`, `left` or `outrun` ends it.
+ * One exchange on its way through: it knows the time limits, hands an attempt's answer up to reply-from and decides what the client
+ * sees when something breaks. Where there may be more attempts than one, `attempts` decides which of them has the answer; until
+ * then they are its own. Exactly one of `answered`, `cut`, `refused`, `left` or `outrun` ends it.
  */
 export class Forward implements AttemptOwner, BodySource, Answerer, Limited {
-  readonly #host: ForwardHost
-  readonly #reply: FastifyReply
-  readonly #exchange: Exchange
-  readonly #limits: TimeoutOptions
-  readonly #requestBody: RequestBody | null
+  readonly host: ForwardHost
+  readonly reply: FastifyReply
+  readonly exchange: Exchange
+  readonly deadline: Deadline
+  readonly #terms: Terms
+  readonly #body: ClientBody | null
+  readonly #changes: AnswerChanges | null
+  /** Decides among attempts, until the answer is found; null: there is one attempt. */
+  #attempts: Attempts | null = null
   #attempt: Attempt | null = null
   #callback: AnswerCallback | null = null
   #over = false
   /** working: no answer yet · sending: it is being given to Fastify · sent: Fastify has it, and hooks may be at work on it. */
-  #answer: 'working' | 'sending' | 'sent' = 'working'
+  #state: 'working' | 'sending' | 'sent' = 'working'
   /** The upstream's fields in the reply. */
   #fields: ResponseFields | null = null
-
-  // The answer: its head and, until it is handed up, what has come of the body.
-  #status = 0
-  #rawFields: Buffer[] | null = null
-  #chunks: Buffer[] = []
-  #chunkBytes = 0
   #handUpPending = false
-  #complete = false
   #stream: ResponseBody | null = null
-
-  readonly #deadline: Deadline
-  #sentAt = 0
   #lastByteAt = 0
 
-  constructor (host: ForwardHost, reply: FastifyReply, exchange: Exchange, limits: TimeoutOptions, requestBody: RequestBody | null) {
-    this.#host = host
-    this.#reply = reply
-    this.#exchange = exchange
-    this.#limits = limits
-    this.#requestBody = requestBody
-    this.#deadline = new Deadline(this, limits, exchange.receivedAt)
+  constructor (host: ForwardHost, reply: FastifyReply, exchange: Exchange, terms: Terms, body: ClientBody | null, changes: AnswerChanges | null) {
+    this.host = host
+    this.reply = reply
+    this.exchange = exchange
+    this.#terms = terms
+    this.#body = body
+    this.#changes = changes
+    this.deadline = new Deadline(this, terms.limits, exchange.receivedAt)
     setAnswerer(reply.raw, this)
     reply.raw.on('close', onClose)
   }
 
-  /** Begins with the attempt; the answer goes to `callback`, at most once. */
-  begin (attempt: Attempt, now: number, callback: AnswerCallback): void {
+  /** Begins with the first attempt; the answer goes to `callback`, at most once. */
+  begin (attempt: Attempt, attempts: Attempts | null, now: number, callback: AnswerCallback): void {
     this.#attempt = attempt
+    this.#attempts = attempts
     this.#callback = callback
     if (this.#over) return attempt.cancel('cancelled')
-    this.#deadline.start(now)
-    attempt.upstream.enter(attempt)
+    this.deadline.start(now)
+    if (attempts === null) attempt.upstream.enter(attempt)
+    else attempts.start(attempt, now)
   }
 
-  // ---- the attempt's side
-
-  requestSent (): void {
-    this.#sentAt = performance.now()
-  }
-
-  informational (status: number, rawFields: Buffer[]): void {
-    if (!this.#over) informational(this.#reply, status, rawFields)
-  }
-
-  responseHead (status: number, rawFields: Buffer[]): void {
-    this.#status = status
-    this.#rawFields = rawFields
-    if (status >= 500) this.#attempt?.settle('failure')
+  /** The answer of this attempt is the exchange's: what is there of it is handed up on the next tick. */
+  take (attempt: Attempt): void {
+    this.#attempts = null
+    this.#attempt = attempt
+    attempt.owner = this
     // A small response arrives with its head in one read of the socket: it is whole before the next tick.
     this.#handUpPending = true
     process.nextTick(handUp, this)
   }
 
-  bodyChunk (chunk: Buffer): boolean {
-    if (this.#stream !== null) {
-      this.#lastByteAt = performance.now()
-      this.#exchange.bytes += chunk.length
-      return this.#stream.give(chunk)
-    }
-    this.#chunks.push(chunk)
-    this.#chunkBytes += chunk.length
-    return this.#chunkBytes <= wholeLimit
+  // ---- the attempt's side
+
+  responseHead (attempt: Attempt): void { this.take(attempt) }
+
+  informational (status: number, rawFields: Buffer[]): void {
+    if (!this.#over) informational(this.reply, status, rawFields)
+  }
+
+  bodyChunk (attempt: Attempt, chunk: Buffer): boolean {
+    if (this.#stream === null) return (attempt.answer as Answer).keep(chunk)
+    this.#lastByteAt = performance.now()
+    this.exchange.bytes += chunk.length
+    return this.#stream.give(chunk)
   }
 
   bodyEnd (): void {
-    this.#complete = true
-    this.#attempt?.settle(this.#status >= 500 ? 'failure' : 'success')
     if (this.#stream === null) return
     this.#over = true
     this.#stream.push(null)
   }
 
-  attemptFailed (reason: Reason, outcome: Outcome, error: Error): void {
+  attemptFailed (attempt: Attempt, reason: Reason, outcome: Outcome, error: Error): void {
     if (this.#over) return
-    if (reason === 'internal_error') this.#reply.log.error({ err: error }, 'internal_error')
-    this.#host.attemptEnded(this.#exchange, this.#attempt as Attempt, reason, outcome, error.message)
-    this.#giveUp(reason)
+    if (reason === 'internal_error') this.reply.log.error({ err: error }, 'internal_error')
+    this.host.attemptEnded(this.exchange, { attempt, reason, outcome, error: error.message, noRetry: null })
+    this.giveUp(reason)
   }
 
   // ---- handing up
 
-  /** Called on the tick after the head arrived. */
+  /** Called on the tick after the answer was found. */
   handUp (): void {
     this.#handUpPending = false
     if (this.#over || this.#callback === null) return
-    const request = this.#reply.request.raw
+    const { reply, exchange } = this
+    const request = reply.request.raw
     // A FIN counts as leaving, before the response's own close tells of it.
     if (request.aborted) return this.left()
-    linger(request, this.#reply.raw)
-    const headers = responseFields(this.#rawFields as Buffer[], nameOf)
-    headers[this.#host.requestIdHeader] = this.#exchange.requestId
-    if (this.#status === 204) delete headers['content-length']
-    this.#rawFields = null
+    linger(request, reply.raw)
+    this.#body?.forget()
+    const attempt = this.#attempt as Attempt
+    const answer = attempt.answer as Answer
+    answer.handedUp = true
+    const headers = answer.fields()
+    this.#changes?.change(headers, attempt)
+    headers[this.host.requestIdHeader] = exchange.requestId
     this.#fields = headers
+    exchange.bytes = answer.bytes
     const callback = this.#callback
     this.#callback = null
-    if (this.#complete) {
+    if (answer.complete) {
       this.#over = true
-      this.#exchange.bytes = this.#chunkBytes
-      return this.#hand(callback, { statusCode: this.#status, headers, body: this.#whole(headers) })
+      return this.#hand(callback, { statusCode: answer.status, headers, body: answer.whole(headers['content-type']) })
     }
-    const stream = new ResponseBody(this, this.#reply.raw)
+    const stream = new ResponseBody(this, reply.raw)
     this.#stream = stream
     this.#lastByteAt = performance.now()
     if (isEventStream(headers['content-type'])) {
-      this.#deadline.endless()
-      this.#attempt?.settle('success')
+      this.deadline.endless()
+      attempt.settle('success', this.#lastByteAt)
     }
-    this.#exchange.bytes = this.#chunkBytes
-    for (const chunk of this.#chunks) stream.give(chunk)
-    this.#chunks = []
-    this.#hand(callback, { statusCode: this.#status, headers, body: stream })
+    answer.pour(stream)
+    this.#hand(callback, { statusCode: answer.status, headers, body: stream })
   }
 
   /** No throw may leave this tick: there is nobody above to catch it. */
   #hand (callback: AnswerCallback, answer: UpstreamAnswer): void {
-    this.#answer = 'sending'
+    this.#state = 'sending'
     try {
       callback(null, answer)
-      this.#answer = 'sent'
+      this.#state = 'sent'
     } catch (error) {
-      this.#reply.log.error({ err: error }, 'internal_error')
+      this.reply.log.error({ err: error }, 'internal_error')
       this.takeBack()
       this.#refuse('internal_error')
     }
-  }
-
-  #whole (headers: ResponseFields): Buffer | Readable | undefined {
-    if (this.#chunkBytes === 0) return undefined
-    const body = this.#chunks.length === 1 ? this.#chunks[0] as Buffer : Buffer.concat(this.#chunks)
-    // Fastify gives a Buffer a type of its own where it cannot read the one that is there; what the upstream said is passed on.
-    const type = headers['content-type']
-    return typeof type === 'string' && isMediaType(type) ? body : Readable.from([body], { objectMode: false })
   }
 
   // ---- the stream's side
@@ -207,39 +203,44 @@ export class Forward implements AttemptOwner, BodySource, Answerer, Limited {
 
   /** The response closed: the client is gone, or somebody else has answered it. */
   left (): void {
-    this.#deadline.stop()
+    this.deadline.stop()
     if (this.#over) return
-    this.#over = true
-    if (!this.#reply.raw.writableFinished) this.#exchange.fail('client_cancelled')
-    this.#attempt?.cancel('cancelled')
+    if (!this.reply.raw.writableFinished) this.exchange.fail('client_cancelled')
+    this.#end('cancelled')
   }
 
   // ---- others that answer
 
   giveWay (): boolean {
-    if (this.#answer === 'sent') return false
-    if (this.#answer === 'working') this.#outrun()
+    if (this.#state === 'sent') return false
+    if (this.#state === 'working') this.#outrun()
     return true
   }
 
   /** What stood in the reply before is all that may be left in it: the upstream's fields belong to the upstream's body. */
   takeBack (): void {
     this.#outrun()
-    if (this.#answer === 'working') return
-    this.#answer = 'working'
-    const reply = this.#reply
+    if (this.#state === 'working') return
+    this.#state = 'working'
+    const { reply } = this
     if (this.#fields === null || reply.raw.headersSent) return
-    removeFields(reply, this.#fields, this.#host.requestIdHeader)
+    removeFields(reply, this.#fields, this.host.requestIdHeader)
     this.#fields = null
     reply.code(200)
-    this.#exchange.bytes = -1
+    this.exchange.bytes = -1
   }
 
   #outrun (): void {
-    this.#deadline.stop()
-    if (this.#over) return
+    this.deadline.stop()
+    if (!this.#over) this.#end('ignored')
+  }
+
+  /** All that is under way ends, with this outcome. */
+  #end (outcome: Outcome): void {
     this.#over = true
-    this.#attempt?.cancel('ignored')
+    this.#body?.forget()
+    if (this.#attempts === null) this.#attempt?.cancel(outcome)
+    else this.#attempts.stop(outcome)
   }
 
   // ---- time limits
@@ -248,17 +249,19 @@ export class Forward implements AttemptOwner, BodySource, Answerer, Limited {
   get handingUp (): boolean { return this.#handUpPending }
 
   phaseLeft (now: number): number {
-    const { headersMs, bodyIdleMs } = this.#limits
-    const stage = this.#attempt?.stage
-    if (stage === 'headers') return headersMs > 0 ? this.#sentAt + headersMs - now : Infinity
-    if (bodyIdleMs === 0) return Infinity
-    if (stage === 'body' && this.#stream !== null) return this.#lastByteAt + bodyIdleMs - now
-    if (stage === 'send' && this.#requestBody !== null) return this.#requestBody.lastActivity + bodyIdleMs - now
-    return Infinity
+    if (this.#attempts !== null) return this.#attempts.phaseLeft(now)
+    return phaseLeft(this.#attempt as Attempt, this.#body, this.#stream === null ? 0 : this.#lastByteAt, this.#terms.limits.bodyIdleMs, now)
   }
 
-  #waitsForClient (stage: Stage): boolean {
-    return stage === 'send' && this.#requestBody?.waitingForClient === true
+  expired (total: boolean, stalled: boolean): void {
+    if (this.#attempts !== null) return this.#attempts.expired(total, stalled)
+    const attempt = this.#attempt as Attempt
+    const outcome = this.#stream?.blocked === true ? 'cancelled' : outcomeOfLimit(attempt, this.#body, stalled)
+    const reason = reasonOfLimit(attempt, this.#body, total)
+    const error = messageOfLimit(attempt)
+    attempt.cancel(outcome)
+    this.host.attemptEnded(this.exchange, { attempt, reason, outcome, error, noRetry: null })
+    this.giveUp(reason)
   }
 
   /**
@@ -266,48 +269,25 @@ export class Forward implements AttemptOwner, BodySource, Answerer, Limited {
    * connection's own idle timer watches, which sees the progress of a single write, too.
    */
   watchTail (): void {
-    const { raw } = this.#reply
-    const { bodyIdleMs } = this.#limits
+    const { raw } = this.reply
+    const { bodyIdleMs } = this.#terms.limits
     if (bodyIdleMs === 0 || raw.writableFinished || raw.destroyed) return
     raw.setTimeout(bodyIdleMs, () => {
-      this.#exchange.fail('body_idle_timeout')
+      this.exchange.fail('body_idle_timeout')
       abortConnection(raw)
     })
-  }
-
-  expired (total: boolean, stalled: boolean): void {
-    const attempt = this.#attempt as Attempt
-    const { stage } = attempt
-    const outcome = this.#blame(stage, stalled)
-    const reason = this.#reasonOf(stage, total)
-    attempt.cancel(outcome)
-    this.#host.attemptEnded(this.#exchange, attempt, reason, outcome, `time limit reached while the attempt was at: ${stage}`)
-    this.#giveUp(reason)
-  }
-
-  #reasonOf (stage: Stage, total: boolean): Reason {
-    // Waiting for a connection until the time was spent: our capacity; for the client's body: its slowness. Not the upstream's.
-    if (stage === 'waiting') return 'upstream_capacity'
-    if (this.#waitsForClient(stage)) return 'request_timeout'
-    if (total) return 'deadline_exceeded'
-    return stage === 'headers' ? 'headers_timeout' : 'body_idle_timeout'
-  }
-
-  #blame (stage: Stage, stalled: boolean): Outcome {
-    if (stage === 'waiting') return 'ignored'
-    if (this.#stream?.blocked === true) return 'cancelled'
-    if (this.#waitsForClient(stage)) return 'cancelled'
-    return stalled ? 'ignored' : 'failure'
   }
 
   // ---- giving up
 
   /** No whole answer will come: refuse, or, when the client has a part of one already, break its connection off. */
-  #giveUp (reason: Reason): void {
+  giveUp (reason: Reason): void {
     this.#over = true
-    this.#deadline.stop()
-    this.#exchange.fail(reason)
-    const raw = this.#reply.raw
+    this.#attempts = null
+    this.deadline.stop()
+    this.#body?.forget()
+    this.exchange.fail(reason)
+    const { raw } = this.reply
     if (raw.headersSent) {
       abortConnection(raw)
       this.#stream?.destroy()
@@ -319,20 +299,18 @@ export class Forward implements AttemptOwner, BodySource, Answerer, Limited {
   }
 
   #refuse (reason: Reason): void {
-    this.#host.refuse(this.#reply, reason)
-    this.#answer = 'sent'
+    this.host.refuse(this.reply, reason)
+    this.#state = 'sent'
   }
 
   /** Hooks are at work on the answer: it fails where they hand it back, and the error handler answers. */
   #failInHooks (stream: ResponseBody, reason: Reason): void {
-    const { raw } = this.#reply
+    const { raw } = this.reply
     stream.fail(new ExchangeError(reason))
     const timer = setTimeout(() => { if (!raw.headersSent) abortConnection(raw) }, hooksMs)
     raw.once('close', () => { clearTimeout(timer) })
   }
 }
-
-const nameOf = util.headerNameToString
 
 const eventStreamType = /^text\/event-stream[ \t]*(?:;|$)/i
 

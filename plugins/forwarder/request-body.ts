@@ -1,5 +1,6 @@
 import type { IncomingMessage } from 'node:http'
 import { Readable } from 'node:stream'
+import type { BodyState } from '../../lib/retry/policy.ts'
 
 /** The client's connection ended before the body did. */
 export class ClientGoneError extends Error {
@@ -13,18 +14,35 @@ export class BodyTooLargeError extends Error {
   constructor () { super('the request body is larger than allowed') }
 }
 
+/** A client's body that streams, as attempts and time limits see it. */
+export interface ClientBody {
+  /** True while bytes are wanted and the client has not sent them. */
+  readonly waitingForClient: boolean
+  /** Monotonic time of the last byte in or out; the idle limit counts from it. */
+  readonly lastActivity: number
+  /** What of it there is for another attempt. */
+  readonly state: BodyState
+  /** Something of it, or its end, was given to an attempt, which may have written it. */
+  readonly given: boolean
+  /** All of it has come and is kept. */
+  readonly inMemory: boolean
+  /** A stream of the whole body, for one attempt. */
+  stream (): Readable
+  /** There will be no further attempt. */
+  forget (): void
+}
+
 /**
  * A client's body on its way to the upstream. It stands between the two because undici destroys the stream that it sends when an
  * attempt fails, and destroying an IncomingMessage would take the client's connection away before it was answered.
  */
-export class RequestBody extends Readable {
+export class RequestBody extends Readable implements ClientBody {
   readonly #source: IncomingMessage
   readonly #limit: number
   #received = 0
   #started = false
-  /** True while bytes are wanted and the client has not sent them. */
+  given = false
   waitingForClient = false
-  /** Monotonic time of the last byte in or out; the idle limit counts from it. */
   lastActivity: number
 
   /** @param limit bytes; 0: none */
@@ -36,6 +54,11 @@ export class RequestBody extends Readable {
     // undici listens only while it is about to send; an error after that must not end the process.
     this.on('error', ignore)
   }
+
+  get state (): BodyState { return this.given || this.destroyed ? 'touched' : 'untouched' }
+  get inMemory (): boolean { return false }
+  stream (): Readable { return this }
+  forget (): void {}
 
   override _read (): void {
     this.waitingForClient = true
@@ -56,6 +79,7 @@ export class RequestBody extends Readable {
 
   readonly #onData = (chunk: Buffer): void => {
     this.waitingForClient = false
+    this.given = true
     this.lastActivity = performance.now()
     this.#received += chunk.length
     if (this.#limit > 0 && this.#received > this.#limit) {
@@ -67,6 +91,7 @@ export class RequestBody extends Readable {
 
   readonly #onEnd = (): void => {
     this.waitingForClient = false
+    this.given = true
     this.push(null)
   }
 

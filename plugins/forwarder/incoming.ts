@@ -1,0 +1,62 @@
+import type { IncomingMessage } from 'node:http'
+import { Readable } from 'node:stream'
+import type { FastifyReply } from 'fastify'
+import { mayHaveLostFields } from '../../lib/http/field-limit.ts'
+import type { RequestHead } from '../../lib/http/request-head.ts'
+import { KeptBody } from './kept-body.ts'
+import { RequestBody, type ClientBody } from './request-body.ts'
+
+export function isKnownVersion (raw: IncomingMessage): boolean {
+  const { httpVersionMajor: major, httpVersionMinor: minor } = raw
+  return (major === 1 && (minor === 0 || minor === 1)) || (major === 2 && minor === 0)
+}
+
+/** Node drops header fields over its limit silently; a request that lost some is refused. */
+export function tooManyFields ({ rawHeaders, socket }: IncomingMessage): boolean {
+  return mayHaveLostFields(rawHeaders.length, (socket as { server?: { maxHeadersCount?: number | null } }).server?.maxHeadersCount)
+}
+
+/**
+ * The body to send: the client's stream untouched, or, in a route whose parser has read it, what the parser made of it.
+ * @param limit its size in bytes; 0: unlimited
+ * @param keep a body that streams is kept up to so many bytes; -1: it goes to one attempt and nowhere else
+ * @throws where a body was read by somebody who left nothing of it, or nothing that it could be made of again
+ */
+export function bodyOf (reply: FastifyReply, head: RequestHead, limit: number, keep: number, now: number): ClientBody | Buffer | null {
+  const { raw, body: parsed } = reply.request
+  if (parsed !== undefined && parsed !== null && !(parsed instanceof Readable)) return bodyAgain(parsed, raw, head)
+  const { contentLength } = head
+  if (contentLength === 0) return null
+  if (!raw.readableEnded) return keep === -1 ? new RequestBody(raw, limit, now) : new KeptBody(raw, { limit, keep, contentLength }, now)
+  if (parsed === null && isJson(raw)) return Buffer.from('null')
+  throw new Error('the request body was read before reply.forward() and is not in request.body')
+}
+
+function bodyAgain (parsed: NonNullable<unknown>, raw: IncomingMessage, head: RequestHead): Buffer {
+  if (Buffer.isBuffer(parsed)) return parsed
+  const json = isJson(raw)
+  if (typeof parsed === 'string') {
+    const bytes = Buffer.from(parsed)
+    // A JSON text may be a string; but where a parser left the text as it came, it is as long as it was told to be.
+    return json && bytes.length !== head.contentLength ? Buffer.from(JSON.stringify(parsed)) : bytes
+  }
+  if (json || raw.headers['content-type'] === undefined) return Buffer.from(JSON.stringify(parsed))
+  throw new Error('the request body was parsed into something that only JSON could be made of again, and its type is another: register a parser that leaves it as a buffer or a stream')
+}
+
+const jsonType = /^[^;]*[/+]json[ \t]*(?:;|$)/i
+const isJson = (raw: IncomingMessage): boolean => jsonType.test(raw.headers['content-type'] ?? '')
+
+/** Takes every line of a field out, and of its twin with underscores: a CGI-like server cannot tell the two apart. */
+export function removeField (fields: string[], name: string): void {
+  const wanted = twinOf(name)
+  let kept = 0
+  for (let i = 0; i < fields.length; i += 2) {
+    if (twinOf(fields[i] as string) === wanted) continue
+    fields[kept++] = fields[i] as string
+    fields[kept++] = fields[i + 1] as string
+  }
+  fields.length = kept
+}
+
+const twinOf = (name: string): string => name.toLowerCase().replaceAll('_', '-')

@@ -1,0 +1,41 @@
+import type { Outcome, Reason } from '../../lib/failure.ts'
+import type { Attempt } from './attempt.ts'
+import type { ClientBody } from './request-body.ts'
+
+/**
+ * Milliseconds until the limit of an attempt's present phase is due; Infinity: it has none.
+ * @param lastByteAt monotonic time at which the answer was handed up, or its last byte passed; 0: it is not on its way to the client
+ * @param bodyIdleMs 0: none
+ */
+export function phaseLeft (attempt: Attempt, body: ClientBody | null, lastByteAt: number, bodyIdleMs: number, now: number): number {
+  switch (attempt.stage) {
+    case 'waiting':
+    case 'connect': return attempt.startMs > 0 ? attempt.begunAt + attempt.startMs - now : Infinity
+    case 'headers': return attempt.headersMs > 0 ? attempt.sentAt + attempt.headersMs - now : Infinity
+    case 'send': return bodyIdleMs > 0 && body !== null ? body.lastActivity + bodyIdleMs - now : Infinity
+    case 'body': return bodyIdleMs > 0 && lastByteAt > 0 ? lastByteAt + bodyIdleMs - now : Infinity
+    case 'done': return Infinity
+  }
+}
+
+const waitsForClient = ({ stage }: Attempt, body: ClientBody | null): boolean => stage === 'send' && body?.waitingForClient === true
+
+/** @param total it is the time of the whole exchange that is spent */
+export function reasonOfLimit (attempt: Attempt, body: ClientBody | null, total: boolean): Reason {
+  const { stage } = attempt
+  // Waiting for a connection until the time was spent: our capacity; for the client's body: its slowness. Not the upstream's.
+  if (stage === 'waiting') return 'upstream_capacity'
+  if (waitsForClient(attempt, body)) return 'request_timeout'
+  if (total) return 'deadline_exceeded'
+  if (stage === 'connect') return 'connect_timeout'
+  return stage === 'headers' ? 'headers_timeout' : 'body_idle_timeout'
+}
+
+/** @param stalled our own loop stood still meanwhile */
+export function outcomeOfLimit (attempt: Attempt, body: ClientBody | null, stalled: boolean): Outcome {
+  if (attempt.stage === 'waiting') return 'ignored'
+  if (waitsForClient(attempt, body)) return 'cancelled'
+  return stalled ? 'ignored' : 'failure'
+}
+
+export const messageOfLimit = ({ stage }: Attempt): string => `time limit reached while the attempt was at: ${stage}`
