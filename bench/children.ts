@@ -5,11 +5,13 @@ import { tmpdir } from 'node:os'
 import { delimiter, dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
-/** A program to start. What it prints goes to /dev/null, as its access log is meant to cost what it costs but fill no disk. */
+/** A program to start. */
 export interface Command {
   program: string
   args: string[]
   env?: Record<string, string>
+  /** The file that what it prints goes to. By default /dev/null, as its access log is meant to cost what it costs but fill no disk. */
+  output?: string
 }
 
 export interface Child {
@@ -17,8 +19,21 @@ export interface Child {
   pid: number
   /** How it ended; null while it runs. */
   ended: () => string | null
+  /** Resolves when it has ended. */
+  gone: Promise<void>
+  /** Signals the program and its workers; no effect once all of them have ended. */
+  signal: (signal: NodeJS.Signals) => void
   /** The beginning of what it wrote to its standard error. */
   complaint: () => string
+}
+
+/** Signals the process group that this process leads; 0 only looks. False: the whole group has ended. */
+function signalGroup (pid: number, signal: NodeJS.Signals | 0): boolean {
+  try {
+    return process.kill(-pid, signal)
+  } catch {
+    return false
+  }
 }
 
 /** Where a program is on the PATH (and the system directories that a user's PATH may lack); null: not installed. */
@@ -83,10 +98,10 @@ export class Workshop {
    * Starts a program as the leader of its own process group, so that its workers end with it.
    * @throws when it cannot be started at all.
    */
-  start (name: string, { program, args, env }: Command): Child {
+  start (name: string, { program, args, env, output }: Command): Child {
     this.signal.throwIfAborted()
     const errors = join(this.folder, `${name}.stderr`)
-    const out = openSync('/dev/null', 'w')
+    const out = openSync(output ?? '/dev/null', 'w')
     const err = openSync(errors, 'w')
     const child = spawn(program, args, { cwd: this.place(name), env: { ...process.env, ...env }, stdio: ['ignore', out, err], detached: true })
     closeSync(out)
@@ -97,16 +112,15 @@ export class Workshop {
       child.once('exit', (code, signal) => { ended = signal ?? `exit code ${code}`; resolve() })
     })
     if (child.pid === undefined) throw new Error(`${program} cannot be started`)
+    const { pid } = child
     this.#children.set(child, gone)
-    return { name, pid: child.pid, ended: () => ended, complaint: () => readFileSync(errors, 'utf8').trim().split('\n').slice(0, 12).join('\n') }
+    // A number that is free may be given to somebody else's process.
+    void gone.then(() => signalGroup(pid, 0) || this.#children.delete(child))
+    return { name, pid, ended: () => ended, gone, signal: signal => { signalGroup(pid, signal) }, complaint: () => readFileSync(errors, 'utf8').trim().split('\n').slice(0, 12).join('\n') }
   }
 
   #signal (signal: NodeJS.Signals): void {
-    for (const { pid } of this.#children.keys()) {
-      try {
-        if (pid !== undefined) process.kill(-pid, signal)
-      } catch {} // the whole group has ended
-    }
+    for (const { pid } of this.#children.keys()) if (pid !== undefined) signalGroup(pid, signal)
   }
 
   /** Ends all children, politely for up to two seconds, and removes every file. Never throws; may be called again. */

@@ -1,11 +1,11 @@
 import { cpus } from 'node:os'
 import type { BreakerOptions } from '../config/schema.ts'
-import { RoundRobin } from '../lib/balance/round-robin.ts'
 import { Breaker } from '../lib/breaker/breaker.ts'
 import { monotonic } from '../lib/clock.ts'
 import { seededRandom } from '../lib/random.ts'
 import { Gate } from '../lib/shed/gate.ts'
 import { batch, checksum, time, type Effort, type Operation, type Timing } from './harness.ts'
+import { balancers, picking, wholePath } from './policy-lane.ts'
 import { figure, textTable } from './report.ts'
 
 /** The defaults of the configuration. */
@@ -13,6 +13,7 @@ const options: BreakerOptions = {
   mode: 'enforce',
   consecutiveFailures: 5,
   window: { seconds: 60, minimumRequests: 10, minimumShare: 0.1, failureRatio: 0.5 },
+  stall: { outstanding: 8, factor: 8, minMs: 500 },
   openMs: 15000,
   maxOpenMs: 120000,
   jitter: 0.1,
@@ -126,19 +127,6 @@ function refusing (): Operation {
   }
 }
 
-function picking (members: number): Operation {
-  const balancer = new RoundRobin(members, random)
-  const usable = Int32Array.from({ length: members }, (_, i) => i)
-  return {
-    name: `round-robin pick of ${members}`,
-    loop: count => {
-      let sum = 0
-      for (let i = 0; i < count; i++) sum += balancer.pick(usable, members)
-      return sum
-    }
-  }
-}
-
 function gating (): Operation {
   const gate = new Gate(256)
   return {
@@ -161,30 +149,6 @@ const reading: Operation = {
     let sum = 0
     for (let i = 0; i < count; i++) sum += monotonic()
     return sum
-  }
-}
-
-/** What one request asks of the policies: gate, pick among three, admit, settle at the one clock reading, release. */
-function wholePath (): Operation {
-  const gate = new Gate(256)
-  const members = 3
-  const balancer = new RoundRobin(members, random)
-  const usable = Int32Array.from({ length: members }, (_, i) => i)
-  const breakers = Array.from({ length: members }, () => newBreaker(monotonic()))
-  return {
-    name: 'whole path',
-    loop: count => {
-      let now = monotonic()
-      for (let i = 0; i < count; i++) {
-        if (!gate.tryAcquire()) continue
-        const breaker = breakers[balancer.pick(usable, members)] as Breaker
-        const permit = breaker.admit(now)
-        now = monotonic()
-        breaker.settle(permit, 'success', now)
-        gate.release()
-      }
-      return now
-    }
   }
 }
 
@@ -212,7 +176,13 @@ function footprint (): { memory: number, timers: number } {
 
 const quick = process.argv.includes('--quick')
 const effort: Effort = quick ? { samples: 3, sampleMs: 10 } : { samples: 15, sampleMs: 40 }
-const operations = [admitting(), settling(), pairing(), pairingWithFailures(), refusing(), picking(2), picking(8), gating(), reading, wholePath()]
+/** The size of a large pool. */
+const many = 100
+const operations = [
+  admitting(), settling(), pairing(), pairingWithFailures(), refusing(), gating(), reading,
+  picking('round-robin', 3), ...balancers.map(balancer => picking(balancer, many)),
+  wholePath('round-robin', 3, options), ...balancers.map(balancer => wholePath(balancer, many, options))
+]
 const timings = operations.map(operation => time(operation, effort))
 const { memory, timers } = footprint()
 
@@ -223,7 +193,8 @@ const goals: Array<[what: string, atMost: number, is: number, unit: string]> = [
   ['breaker admit', 10, admit.best, 'ns'],
   ['breaker record (settle)', 15, settle.best, 'ns'],
   ['allocated by admit + record', 0, Math.round(of('breaker admit + settle').bytes), 'B'],
-  ['whole policy path', 150, of('whole path').best, 'ns'],
+  ['whole policy path, round-robin of 3', 150, of('whole path, round-robin, 3 upstreams').best, 'ns'],
+  ...balancers.map((balancer): [string, number, number, string] => [`whole policy path, ${balancer} of ${many}`, 150, of(`whole path, ${balancer}, ${many} upstreams`).best, 'ns']),
   ['memory of a breaker', 1500, memory, 'B'],
   ['timers of a breaker', 0, timers, '']
 ]

@@ -31,6 +31,8 @@ export interface Row {
 }
 
 export interface TargetResult {
+  /** Which of ours is held against the peer. */
+  ours: string
   peer: string
   atMost: number
   ratio: number
@@ -63,11 +65,11 @@ export function summarize (measured: readonly PeerRounds[], reference: string): 
   })
 }
 
-/** Where each target stands. The ratio is compared as measured, not as printed. */
-export function judge (rows: readonly Row[], targets: ReadonlyMap<string, number>): TargetResult[] {
+/** Where each target of `ours` stands; `rows` have the ratios to it. The ratio is compared as measured, not as printed. */
+export function judge (rows: readonly Row[], ours: string, targets: ReadonlyMap<string, number>): TargetResult[] {
   return [...targets].map(([peer, atMost]) => {
     const ratio = rows.find(row => row.name === peer)?.ratio.median ?? NaN
-    return { peer, atMost, ratio, verdict: Number.isNaN(ratio) ? 'unknown' : ratio <= atMost ? 'reached' : 'not reached' }
+    return { ours, peer, atMost, ratio, verdict: Number.isNaN(ratio) ? 'unknown' : ratio <= atMost ? 'reached' : 'not reached' }
   })
 }
 
@@ -101,5 +103,5 @@ export function printRows (rows: readonly Row[]): string {
 /** The targets with where each stands. */
 export const printTargets = (results: readonly TargetResult[]): string => textTable(
   ['target: our CPU a request / the peer\'s', 'at most', 'is', ''],
-  results.map(({ peer, atMost, ratio, verdict }) => [peer, figure(atMost, 2), figure(ratio, 2), verdict])
+  results.map(({ ours, peer, atMost, ratio, verdict }) => [`${ours} / ${peer}`, figure(atMost, 2), figure(ratio, 2), verdict])
 )

@@ -20,6 +20,9 @@ interface Running {
   rounds: Round[]
 }
 
+/** The peers whose CPU is held against the targets. */
+const judged = ['breakwater', 'breakwater-large']
+
 const say = (text: string): void => { process.stdout.write(`${text}\n`) }
 
 function chosen (only: readonly string[]): Peer[] {
@@ -40,7 +43,8 @@ async function startPeers (workshop: Workshop, options: BenchOptions, upstreams:
     }
     try {
       const [port] = await freePorts(1) as [number]
-      const child = workshop.start(peer.name, await peer.prepare({ port, upstreams, folder: workshop.place(peer.name), signal: workshop.signal }))
+      const site = { port, upstreams: upstreams.slice(0, peer.upstreams ?? options.upstreams) }
+      const child = workshop.start(peer.name, await peer.prepare({ ...site, folder: workshop.place(peer.name), signal: workshop.signal }))
       await untilReady(child, port, path, responseBytes)
       running.push({ peer, child, port, version: peer.version(), rounds: [] })
     } catch (error) {
@@ -53,9 +57,9 @@ async function startPeers (workshop: Workshop, options: BenchOptions, upstreams:
 
 async function bench (workshop: Workshop, options: BenchOptions): Promise<void> {
   const scenario = scenarios[options.scenario]
-  const upstreams = await freePorts(options.upstreams)
+  const upstreams = await freePorts(Math.max(options.upstreams, ...chosen(options.only).map(peer => peer.upstreams ?? 0)))
   const upstream = startUpstream(workshop, upstreams)
-  for (const port of upstreams) await untilReady(upstream.child, port, scenario.path, scenario.responseBytes)
+  await Promise.all(upstreams.map(port => untilReady(upstream.child, port, scenario.path, scenario.responseBytes)))
   const load = loadClient(workshop, scenario, options.connections)
   const machine = { cpu: cpus()[0]?.model.trim() ?? 'unknown', cores: cpus().length, node: process.versions.node, os: `${process.platform} ${process.arch}` }
   say(`machine: ${machine.cpu}, ${machine.cores} cores, node ${machine.node}, ${machine.os}`)
@@ -74,10 +78,10 @@ async function bench (workshop: Workshop, options: BenchOptions): Promise<void> 
 
   const measured = running.map(({ peer, child, version, rounds }) => ({ name: peer.name, features: peer.features, version, rounds, peakKib: peakKib(child.pid) }))
   const rows = summarize(measured, 'breakwater')
-  const verdicts = judge(rows, targets)
+  const verdicts = judged.flatMap(name => judge(summarize(measured, name), name, targets))
   say(`\n${printRows(rows)}`)
   // The targets are for the small GET.
-  if (options.scenario === 'get') say(`\n${printTargets(verdicts)}`)
+  if (scenario.responseBytes === scenarios.get.responseBytes && scenario.method === 'GET') say(`\n${printTargets(verdicts)}`)
   if (options.json !== null) {
     writeFileSync(options.json, `${JSON.stringify({ machine, upstream: upstream.title, client: load.title, options, peers: measured, rows, targets: verdicts }, null, 2)}\n`)
   }

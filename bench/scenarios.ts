@@ -12,6 +12,7 @@ export interface Scenario {
 /** Answers of these sizes are at these paths of the upstream; POST is answered like GET. */
 export const scenarios = {
   get: { title: 'GET, 100-byte JSON answer', method: 'GET', path: '/', requestBytes: 0, responseBytes: 100 },
+  deep: { title: 'GET of a deep path, which one of many routes matches, 100-byte JSON answer', method: 'GET', path: '/service-617/orders/42', requestBytes: 0, responseBytes: 100 },
   post: { title: 'POST of 1 kB JSON, 100-byte JSON answer', method: 'POST', path: '/', requestBytes: 1000, responseBytes: 100 },
   large: { title: 'GET, 64 KiB answer', method: 'GET', path: '/large', requestBytes: 0, responseBytes: 65536 }
 } as const satisfies Record<string, Scenario>

@@ -28,12 +28,13 @@ export function setAnswerer (response: ServerResponse, answerer: Answerer | unde
  * Refuses a request with the problem document of a reason, which is noted in its exchange. What the client may still be sending
  * is not read, so the connection is closed behind the answer. Does nothing where another answer is on its way.
  * @param retryAfterSeconds whole seconds, at least 1; left out where a retry would not help
+ * @param told what the client is told in place of what the reason says
  */
-export function refuse (reply: FastifyReply, reason: Reason, retryAfterSeconds?: number): FastifyReply {
+export function refuse (reply: FastifyReply, reason: Reason, retryAfterSeconds?: number, told: { status?: number, detail?: string } = {}): FastifyReply {
   const { request, raw } = reply
   request.exchange?.fail(reason)
   if (answererOf(raw)?.giveWay() === false) return reply
-  const refusal = problem(reason, request.id, undefined, retryAfterSeconds)
+  const refusal = problem(reason, request.id, told.detail, retryAfterSeconds, told.status)
   if (bodyPending(request.raw)) refusal.headers['connection'] = 'close'
   linger(request.raw, raw)
   return sendProblem(reply, refusal)

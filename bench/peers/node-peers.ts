@@ -1,7 +1,8 @@
-import { existsSync, readFileSync } from 'node:fs'
+import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { built, packageRoot } from '../children.ts'
-import { urls, type Peer } from './peer.ts'
+import { largeConfig } from './large-config.ts'
+import { urls, type Peer, type Site } from './peer.ts'
 
 const versionOfPackage = (name: string): string => {
   const file = join(packageRoot(), 'node_modules', name, 'package.json')
@@ -11,16 +12,28 @@ const versionOfPackage = (name: string): string => {
 const app = built('app.js')
 const cli = (): string => join(packageRoot(), 'node_modules', 'fastify-cli', 'cli.js')
 
-export const breakwater: Peer = {
-  name: 'breakwater',
-  features: 'everything on: access log, breaker, health checks, gate, header hygiene',
+const ours = (name: string, features: string, envOf: (site: Site) => Record<string, string>): Peer => ({
+  name,
+  features: `everything on: access log, breaker, health checks, gate, header hygiene${features}`,
   missing: () => existsSync(app) ? null : 'app.js is not built',
   version: () => `node ${process.versions.node}`,
-  prepare: ({ port, upstreams }) => ({
+  prepare: site => ({
     program: process.execPath,
-    args: [cli(), 'start', '-o', '-l', 'info', '-a', '127.0.0.1', '-p', String(port), app],
-    env: { BREAKWATER_UPSTREAMS: urls(upstreams).join(','), BREAKWATER_ADMIN_PORT: '0' }
+    args: [cli(), 'start', '-o', '-l', 'info', '-a', '127.0.0.1', '-p', String(site.port), app],
+    env: { BREAKWATER_ADMIN_PORT: '0', ...envOf(site) }
   })
+})
+
+export const breakwater = ours('breakwater', '', ({ upstreams }) => ({ BREAKWATER_UPSTREAMS: urls(upstreams).join(',') }))
+
+/** The same with a large configuration, which must not cost what it does not use. */
+export const breakwaterLarge: Peer = {
+  ...ours('breakwater-large', '; 1,000 routes, 100 upstreams', ({ upstreams, folder }) => {
+    const file = join(folder, 'breakwater.json')
+    writeFileSync(file, JSON.stringify(largeConfig(upstreams)))
+    return { BREAKWATER_CONFIG: file }
+  }),
+  upstreams: 100
 }
 
 /** A proxy of bench/peers that runs in Node: `file PORT URL...`. */

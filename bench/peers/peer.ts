@@ -17,6 +17,8 @@ export interface Peer {
   name: string
   /** What is switched on in it, for the table's legend. */
   features: string
+  /** How many ports of the upstream it spreads its requests over, where that is its own matter; else what the run says. */
+  upstreams?: number
   /** Why it cannot run here; null: it can. */
   missing: () => string | null
   /** Its version, as its own program tells it. */

@@ -30,7 +30,7 @@ test('a wrong value is refused with its option and bounds', () => {
     [['--rounds', '1.5'], /--rounds/],
     [['--connections', ''], /--connections/],
     [['--seconds', 'many'], /--seconds must be a number/],
-    [['--scenario', 'toString'], /--scenario must be one of get, post, large/],
+    [['--scenario', 'toString'], /--scenario must be one of get, deep, post, large/],
     [['--speed'], /--speed/],
     [['extra'], /extra/]
   ]

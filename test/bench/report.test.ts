@@ -31,9 +31,9 @@ test('an invalid round counts nowhere and says why', () => {
 
 test('a target is reached at its bound, not reached above it, unknown without both figures', () => {
   const rows = summarize(measured, 'breakwater')
-  const results = judge(rows, new Map([['reply-from', 0.5], ['nginx', 2.9], ['caddy', 0.85]]))
+  const results = judge(rows, 'breakwater', new Map([['reply-from', 0.5], ['nginx', 2.9], ['caddy', 0.85]]))
   assert.deepEqual(results.map(({ peer: name, verdict }) => [name, verdict]), [['reply-from', 'reached'], ['nginx', 'not reached'], ['caddy', 'unknown']])
-  assert.match(printTargets(results), /caddy\s+0\.85\s+-\s+unknown/)
+  assert.match(printTargets(results), /breakwater \/ caddy\s+0\.85\s+-\s+unknown/)
 })
 
 test('without Breakwater there are figures and no ratios', () => {

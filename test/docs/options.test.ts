@@ -1,7 +1,7 @@
 import { equal, ok } from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { test } from 'node:test'
-import { configSchema, describe, type JsonSchema } from '../../config/describe.ts'
+import { configSchema, describe, describePattern, type JsonSchema } from '../../config/describe.ts'
 import { optionSections, optionsPage } from '../../docs/options-table.ts'
 import { shipped } from '../config/support.ts'
 
@@ -22,6 +22,7 @@ test('every option has a description, and one default or none', () => {
 test('no pattern of the schema is left without words', () => {
   const visit = (schema: JsonSchema): void => {
     if (schema.type === 'string') ok(!describe(schema).includes('matching'), `config/describe.ts has no words for ${schema.pattern}`)
+    for (const pattern of Object.keys(schema.patternProperties ?? {})) ok(!describePattern(pattern).includes('matching'), `config/describe.ts has no words for ${pattern}`)
     for (const inner of [...Object.values(schema.properties ?? {}), ...Object.values(schema.patternProperties ?? {}), ...schema.anyOf ?? []]) visit(inner)
     if (schema.items !== undefined) visit(schema.items)
   }

@@ -1,13 +1,19 @@
 /** Each plugin in an app with nothing of ours but what it needs. */
 import assert from 'node:assert/strict'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { test } from 'node:test'
 import { build as buildAccessLog } from '../../examples/alone/access-log.ts'
+import { build as buildDiscovery } from '../../examples/alone/discovery.ts'
 import { build as buildEdge } from '../../examples/alone/edge.ts'
 import { build as buildHealthPolling } from '../../examples/alone/health-polling.ts'
 import { build as buildLifecycle } from '../../examples/alone/lifecycle.ts'
 import { build as buildLoadShedding } from '../../examples/alone/load-shedding.ts'
 import { build as buildProxy } from '../../examples/alone/proxy.ts'
+import { build as buildRateLimits } from '../../examples/alone/rate-limits.ts'
 import { build as buildReadiness } from '../../examples/alone/readiness.ts'
+import { build as buildRouting } from '../../examples/alone/routing.ts'
 import { build as buildPools } from '../../examples/alone/upstream-pools.ts'
 import { until, within } from '../support/wait.ts'
 import { ask, listen, post, upstream } from './support.ts'
@@ -43,6 +49,23 @@ test('examples/alone/health-polling: a change is told once, after the second fai
   await until(() => app.health.get('shop', id)?.healthy === false, { what: 'unhealthy' })
   assert.deepEqual((await ask(`${url}/told`)).json(), [`${id} is healthy: check_passed`, `${id} is unhealthy: status_503`])
   assert.equal((await ask(`${url}/health`)).json().upstreams[0].upstream, id)
+})
+
+test('examples/alone/discovery: a pool follows its file, another one is told by its upstreams', async (t) => {
+  const folder = mkdtempSync(join(tmpdir(), 'breakwater-example-'))
+  t.after(() => { rmSync(folder, { recursive: true }) })
+  const file = join(folder, 'upstreams.yaml')
+  writeFileSync(file, '- url: http://10.0.0.1:80')
+  const url = await listen(t, await buildDiscovery(file))
+  const upstreams = async () => (await ask(`${url}/pools`)).json().map((pool: { upstreams: string[] }) => pool.upstreams.join())
+  assert.deepEqual(await upstreams(), ['10.0.0.1:80', ''])
+  writeFileSync(file, '- url: http://10.0.0.2:80')
+  await until(async () => (await upstreams())[0] === '10.0.0.2:80', { what: 'the file followed' })
+  const [, told] = (await post(`${url}/registrations`, { url: 'http://10.0.0.3:8080' })).json()
+  assert.deepEqual([told.members, told.stale, (await upstreams())[1]], [['10.0.0.3:8080'], false, '10.0.0.3:8080'])
+  await post(`${url}/registrations`, { url: 'no URL' })
+  const [, refused] = (await ask(`${url}/discovery`)).json()
+  assert.deepEqual([refused.stale, (await upstreams())[1]], [true, '10.0.0.3:8080'])
 })
 
 /** Work that begins when it is asked for and ends when the test says so. */
@@ -126,6 +149,35 @@ test('examples/alone/readiness: 204 while an upstream is healthy and its breaker
   assert.equal((await ask(`${url}/livez`)).status, 204)
 })
 
+test('examples/alone/routing: a request has its route, why, its pool and the path that would be forwarded; the table is swapped', async (t) => {
+  const app = await buildRouting()
+  const url = await listen(t, app)
+  const seen = async (path: string, headers: Record<string, string> = {}) => (await ask(`${url}${path}`, { headers })).json()
+  assert.deepEqual(await seen('/users/a%2Fb'), { route: '/users/:id', by: 'method', pool: 'users', path: '/v2/people/a%2Fb' })
+  assert.deepEqual(await seen('/users/7', { 'x-preview': '1' }), { route: '/users/:id', by: 'method', pool: 'preview', path: '/users/7' })
+  const { pool, ...rest } = await seen('/any')
+  assert.deepEqual(rest, { route: '/*', by: 'default', path: '/any' })
+  assert.ok(['stable', 'canary'].includes(pool))
+  assert.throws(() => app.routeTable.swap([{ path: 'users', pool: 'users' }]), /routes\[0\]\.path/)
+  assert.equal((await seen('/any')).route, '/*')
+  app.routeTable.swap([{ path: '/a/*', pool: 'a' }, { path: '/a', pool: 'a' }])
+  assert.deepEqual(app.routeTable.routes.map(({ label }) => label), ['/a', '/a/*'])
+  assert.deepEqual(await seen('/any'), { route: null })
+})
+
+test('examples/alone/rate-limits: who asks too often is refused, and nobody else', async (t) => {
+  const url = await listen(t, await buildRateLimits(2))
+  const order = (key: string) => ask(`${url}/orders`, { method: 'POST', headers: { 'x-api-key': key } })
+  const statuses: number[] = []
+  for (let i = 0; i < 3; i++) statuses.push((await ask(`${url}/search`)).status, (await order('a')).status)
+  assert.deepEqual(statuses, [200, 200, 200, 200, 429, 429])
+  assert.equal((await order('b')).status, 200)
+  const refused = await order('a')
+  assert.equal(refused.json().reason, 'rate_limited')
+  assert.deepEqual([refused.headers['ratelimit-limit'], refused.headers['ratelimit-remaining']], ['2', '0'])
+  assert.ok(Number(refused.headers['retry-after']) >= 1)
+})
+
 test('examples/alone/proxy: the table decides; own routes are served beside it; the rest is refused', async (t) => {
   const [shop, users] = [await upstream(t, { name: 'shop' }), await upstream(t, { name: 'users' })]
   const url = await listen(t, await buildProxy([shop.url], [users.url]))
@@ -136,5 +188,7 @@ test('examples/alone/proxy: the table decides; own routes are served beside it; 
   }
   assert.deepEqual(await seen('/users/7'), ['users', '/users/7'])
   assert.deepEqual(await seen('/shop/a?b=c'), ['shop', '/a?b=c'])
-  assert.equal((await ask(`${url}/users/7`, { method: 'DELETE' })).json().reason, 'no_route')
+  const refused = await ask(`${url}/users/7`, { method: 'DELETE' })
+  assert.deepEqual([refused.json().reason, refused.headers['allow']], ['method_not_allowed', 'GET, HEAD'])
+  assert.equal((await ask(`${url}/nowhere`)).json().reason, 'no_route')
 })
