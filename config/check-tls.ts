@@ -1,16 +1,16 @@
 import { X509Certificate } from 'node:crypto'
-import { readFileSync } from 'node:fs'
 import { isIP } from 'node:net'
 import { createSecureContext } from 'node:tls'
 import type { Report } from './checks.ts'
 import { fileFailure } from './file.ts'
 import { keyPath } from './path.ts'
+import { readRegularFile } from './regular-file.ts'
 import { given } from './values.ts'
 
 const read = (file: unknown, path: string, report: Report): Buffer | null => {
   if (typeof file !== 'string') return null
   try {
-    return readFileSync(file)
+    return readRegularFile(file)
   } catch (error) {
     report(path, `must be a readable file, got ${given(file, path)}: ${fileFailure(error)}`)
     return null

@@ -6,8 +6,12 @@ export interface Problem {
   message: string
 }
 
-/** More than this many problems are counted, not printed. */
-const maxPrinted = 100
+/** Of more problems than this the rest is not told: nobody reads so many, and it would take time and space without end. */
+export const maxProblems = 100
+
+/** The first hundred, with a word about the rest. */
+const bounded = (errors: readonly Problem[]): readonly Problem[] =>
+  errors.length <= maxProblems ? errors : [...errors.slice(0, maxProblems), { path: '', message: 'and more' }]
 
 const line = ({ path, message }: Problem) => path === '' ? message : `${path}: ${message}`
 
@@ -30,13 +34,9 @@ export const gather = (...stages: Problem[][]): Problem[] => {
 }
 
 /** The problems as a list for people, each on a line of its own, not more than a hundred. */
-export const linesOf = (errors: readonly Problem[]) => {
-  const printed = errors.slice(0, maxPrinted).map(error => `  - ${line(error)}`)
-  if (errors.length > maxPrinted) printed.push(`  - and ${errors.length - maxPrinted} more`)
-  return printed.join('\n')
-}
+export const linesOf = (errors: readonly Problem[]) => bounded(errors).map(error => `  - ${line(error)}`).join('\n')
 
-/** A configuration that cannot be used, with everything that is wrong with it. */
+/** A configuration that cannot be used, with everything that is wrong with it, or the first hundred problems and the words that there are more. */
 export class ConfigError extends Error {
   override readonly name = 'ConfigError'
   readonly errors: readonly Problem[]
@@ -46,10 +46,14 @@ export class ConfigError extends Error {
   constructor (source: string, errors: readonly Problem[]) {
     super(`invalid configuration in ${source}\n${linesOf(errors)}`)
     this.source = source
-    this.errors = Object.freeze(errors.map(error => Object.freeze({ ...error })))
+    this.errors = Object.freeze(bounded(errors).map(error => Object.freeze({ ...error })))
   }
 }
 
+const howMany = (count: number): string => {
+  if (count > maxProblems) return `more than ${maxProblems} errors`
+  return count === 1 ? '1 error' : `${count} errors`
+}
+
 /** The text for people: how many errors, where, and each on a line of its own. Ends without a newline. */
-export const formatConfigError = (error: ConfigError): string =>
-  `${error.errors.length} ${error.errors.length === 1 ? 'error' : 'errors'} in ${error.source}\n${linesOf(error.errors)}`
+export const formatConfigError = (error: ConfigError): string => `${howMany(error.errors.length)} in ${error.source}\n${linesOf(error.errors)}`

@@ -1,5 +1,5 @@
 import { type JsonSchema, schemaOfKey } from './describe.ts'
-import type { Problem } from './error.ts'
+import { maxProblems, type Problem } from './error.ts'
 import { indexPath, keyPath } from './path.ts'
 import { isObject } from './values.ts'
 
@@ -131,7 +131,8 @@ class Resolver {
   }
 
   #problem (path: string, message: string): typeof nothing {
-    this.problems.push({ path, message })
+    // One about the whole ends everything else, and must not be lost.
+    if (this.problems.length <= maxProblems || path === '') this.problems.push({ path, message })
     return nothing
   }
 }

@@ -1,6 +1,6 @@
 import { Ajv, type ErrorObject } from 'ajv'
 import { configSchema, describe, describePattern, type JsonSchema } from './describe.ts'
-import type { Problem } from './error.ts'
+import { maxProblems, type Problem } from './error.ts'
 import { indexPath, keyPath } from './path.ts'
 import { nearest } from './suggest.ts'
 import { given, quoted } from './values.ts'
@@ -54,11 +54,11 @@ const toProblem = (error: ErrorObject, root: unknown): Problem => {
   return { path, message: `must be ${describe(schema)}, got ${given(error.data, path)}` }
 }
 
-/** Judges types, bounds and names against the schema, and fills the defaults into `value` where the types allow it. */
+/** Judges types, bounds and names against the schema, and fills the defaults into `value` where the types allow it. Tells one problem more than are shown, if there are so many. */
 export const checkStructure = (value: unknown, schema: JsonSchema = configSchema): Problem[] => {
   const validate = ajv.compile(schema)
   if (validate(value)) return []
   // The branches of an anyOf each complain; the anyOf itself says it all.
   const errors = (validate.errors ?? []).filter(error => !error.schemaPath.includes('/anyOf/'))
-  return errors.map(error => toProblem(error, value))
+  return errors.slice(0, maxProblems + 1).map(error => toProblem(error, value))
 }

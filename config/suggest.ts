@@ -19,13 +19,16 @@ const distance = (a: string, b: string): number => {
   return previous[b.length]!
 }
 
+/** Names beyond these are not compared: they are pools of somebody who tries what we can take. */
+const maxCompared = 500
+
 /** The known name that was probably meant, or null. One that only lacks its unit or its beginning (`timeout` for `timeoutMs`) is near too. */
 export const nearest = (name: string, known: readonly string[]): string | null => {
   const wanted = squash(name.slice(0, 64))
   let best: string | null = null
   let bestScore = Math.max(1, Math.floor(wanted.length / 3)) + 1
-  for (const candidate of known) {
-    const other = squash(candidate)
+  for (const candidate of known.slice(0, maxCompared)) {
+    const other = squash(candidate.slice(0, 64))
     const contained = wanted.length >= 4 && other.length >= 4 && (other.startsWith(wanted) || wanted.startsWith(other))
     const score = contained ? Math.min(1, distance(wanted, other)) : distance(wanted, other)
     if (score < bestScore) {

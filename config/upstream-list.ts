@@ -8,6 +8,9 @@ import { resolve } from './resolve.ts'
 import { UpstreamOptions } from './schema.ts'
 import { checkStructure, rootOf } from './structure.ts'
 
+/** Far more than a pool has, and no more than are judged in a moment. */
+const maxListed = 1000
+
 /** The pool that stands around the list while it is judged: one that may have any weights, and none above 0. */
 const around = (upstreams: unknown[]) => ({ pools: { list: { balancer: 'weighted', discovery: { source: 'list' }, upstreams } } })
 
@@ -17,7 +20,8 @@ const within = (list: string, problems: readonly Problem[]): Problem[] => proble
 
 /**
  * Reads a file that is a list of upstreams, written like the `upstreams` of a pool: YAML or JSON, judged by the same rules, with the
- * same defaults. Texts are taken as they are, without variables. An empty file is an empty list.
+ * same defaults. Texts are taken as they are, without variables. An empty file is an empty list;
+ * 1000 upstreams are the most.
  * @param where what to call the source in errors
  * @throws ConfigError with everything that is wrong, by paths like `[0].url`
  */
@@ -30,6 +34,7 @@ export const parseUpstreamList = (content: Uint8Array, where: string): readonly 
   }
   const upstreams = parseText(text, where) ?? []
   if (!Array.isArray(upstreams)) throw new ConfigError(where, [{ path: '', message: 'must be a list of upstreams, like "- url: http://10.0.0.1:80"' }])
+  if (upstreams.length > maxListed) throw new ConfigError(where, [{ path: '', message: `must be a list of at most ${maxListed} upstreams, got ${upstreams.length}` }])
   try {
     return parseConfig(around(upstreams), where).pools['list']?.upstreams ?? []
   } catch (error) {

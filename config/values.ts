@@ -25,5 +25,9 @@ export const given = (value: unknown, path: string): string => {
   return JSON.stringify(value.length > 80 ? `${value.slice(0, 80)}...` : value)
 }
 
+/** More names than this are no help to anybody. */
+const maxQuoted = 50
+
 /** Quotes names for a list in a sentence. */
-export const quoted = (names: readonly string[]): string => names.map(name => JSON.stringify(name)).join(', ')
+export const quoted = (names: readonly string[]): string =>
+  [...names.slice(0, maxQuoted).map(name => JSON.stringify(name)), ...names.length > maxQuoted ? [`and ${names.length - maxQuoted} more`] : []].join(', ')

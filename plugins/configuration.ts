@@ -96,9 +96,13 @@ const configuration: FastifyPluginAsync<ConfigurationOptions> = async (app, { co
   let rejected: ConfigurationView['rejected'] = null
   let source: ConfigSource | null = null
   let unwatch: (() => void) | null = null
+  /** What the watch is for; null: there is none. */
+  let watched: string | null = null
   let closed = false
   /** One after the other. */
   let latest: Promise<unknown> = Promise.resolve()
+  /** A reload from the source that has not had its turn yet. */
+  let waiting: Promise<Verdict> | null = null
 
   /** @throws Rejection */
   function judge (make: () => Config): { next: Config, change: ConfigChange, swapRoutes: () => void } {
@@ -138,18 +142,28 @@ const configuration: FastifyPluginAsync<ConfigurationOptions> = async (app, { co
     if (needsRestart.length > 0) throw new Rejection(needsRestart.map((path) => ({ path, message: 'cannot be changed while running; restart to change it' })))
     const needed = new Set(next.routes.flatMap(({ pool, split }) => [...pool === undefined ? [] : [pool], ...Object.keys(split?.pools ?? {})]))
     const fresh = difference.pools.added.filter((pool) => needed.has(pool))
-    if (fresh.length > 0 && app.hasDecorator('pools')) {
-      applyPools({ ...current.pools, ...next.pools })
-      if (app.hasDecorator('discovery')) app.discovery.sync()
+    if (fresh.length === 0 || !app.hasDecorator('pools')) {
+      swapIn(next, swapRoutes)
+      return difference
+    }
+    // All that is in force stays as it is meanwhile.
+    applyPools({ ...next.pools, ...current.pools })
+    try {
       await warm(app, fresh)
       refuseTheEnd()
+      swapIn(next, swapRoutes)
+    } catch (error) {
+      if (!closed) applyPools(current.pools)
+      throw error
     }
+    return difference
+  }
+
+  function swapIn (next: Config, swapRoutes: () => void): void {
     applyPools(next.pools)
     swapRoutes()
     if (app.hasDecorator('shedding')) app.shedding.configure(next.shedding)
-    if (app.hasDecorator('discovery')) app.discovery.sync()
     current = next
-    return difference
   }
 
   async function swap (cause: ReloadCause, make: () => Config): Promise<Verdict> {
@@ -179,21 +193,36 @@ const configuration: FastifyPluginAsync<ConfigurationOptions> = async (app, { co
     return swapped
   }
 
+  /** The source is read when it is this one's turn: whoever asks while one waits is served by it. */
+  function enqueueSource (cause: ReloadCause): Promise<Verdict> {
+    if (waiting !== null) return waiting
+    const asked = enqueue(cause, () => {
+      waiting = null
+      return fromSource()
+    }).finally(() => { if (waiting === asked) waiting = null })
+    return waiting = asked
+  }
+
   /** A certificate that was there when the configuration was judged may be gone now. */
   function applyPools (pools: Config['pools']): void {
     try {
       if (app.hasDecorator('pools')) app.pools.apply(pools)
+      if (app.hasDecorator('discovery')) app.discovery.sync()
     } catch (error) {
       throw rejectionOf(error)
     }
   }
 
   function watch (): void {
-    unwatch?.()
-    unwatch = null
     const file = source?.file ?? null
     const { watch: wanted, pollMs } = current.reload
-    if (!wanted || file === null || closed) return
+    const key = !wanted || file === null || closed ? null : `${pollMs} ${file}`
+    // One that goes on remembers what it has told.
+    if (key === watched) return
+    watched = key
+    unwatch?.()
+    unwatch = null
+    if (key === null || file === null) return
     let first = true
     unwatch = watchFile(file, {
       pollMs,
@@ -202,7 +231,7 @@ const configuration: FastifyPluginAsync<ConfigurationOptions> = async (app, { co
         first = false
         // What is there when the watch begins is mostly what we run; if it is not, it was changed a moment ago.
         if (isFirst && isSame()) return
-        void enqueue('file', fromSource)
+        void enqueueSource('file')
       },
       onError: (error) => { void enqueue('file', () => { throw new Rejection([{ path: '', message: `cannot be read: ${error.message}` }]) }) }
     })
@@ -221,7 +250,7 @@ const configuration: FastifyPluginAsync<ConfigurationOptions> = async (app, { co
       watch()
     },
     validate: (input?: unknown) => validate(input === undefined ? fromSource : () => parse(input, 'the request')),
-    reload: (cause: ReloadCause) => enqueue(cause, fromSource),
+    reload: enqueueSource,
     apply: (input: unknown) => enqueue('code', () => parse(input, 'the configuration')),
     on: (_type: 'event', fn: (event: ConfigEvent) => unknown) => emitter.on(fn)
   })

@@ -1,10 +1,14 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 
-/** Resets a connection, or, where there is no reset (TLS, a Unix socket), just destroys it. */
+/**
+ * Resets a connection, or, where there is no reset (TLS, a Unix socket), just destroys it; one that is ending, too: Node would
+ * fail to reset it, and keep its descriptor for ever.
+ */
 export function reset (socket: Socket): void {
   try {
-    socket.resetAndDestroy()
+    if (socket.writableEnded && socket.writableLength === 0) socket.destroy()
+    else socket.resetAndDestroy()
   } catch {
     socket.destroy()
   }

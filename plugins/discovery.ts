@@ -2,6 +2,7 @@
  * Discovery: the upstreams of a pool from DNS, from a file, or from a source that a plugin provides. Each list is handed to
  * `app.pools` as a whole; the last good one stays while its source fails. Decorates `app.discovery`.
  */
+import { isDeepStrictEqual } from 'node:util'
 import fp from 'fastify-plugin'
 import type { DiscoveryOptions } from '../config/schema.ts'
 import { monotonic, type Clock } from '../lib/clock.ts'
@@ -10,10 +11,11 @@ import type { DiscoveredUpstream } from '../lib/discovery/members.ts'
 import { systemRandom, type Random } from '../lib/random.ts'
 import { DnsSource } from './discovery/dns-source.ts'
 import { FileSource } from './discovery/file-source.ts'
-import { Follower, type DiscoveryEvent, type DiscoveryView, type FollowerContext } from './discovery/follower.ts'
+import { Follower, type FollowerContext } from './discovery/follower.ts'
 import { LocalNames } from './discovery/local-names.ts'
 import { NamedSources } from './discovery/named-sources.ts'
 import type { DiscoverySource } from './discovery/source.ts'
+import type { DiscoveryEvent, DiscoveryView } from './discovery/view.ts'
 
 export type { DiscoveredUpstream, DiscoveryEvent, DiscoverySource, DiscoveryView }
 
@@ -50,6 +52,9 @@ declare module 'fastify' {
   }
 }
 
+/** So long, in ms, the end of the app waits for sources to end. */
+const stopMs = 1000
+
 export default fp<DiscoveryPluginOptions>(async (app, { readyMs = 2000, hosts, clock = monotonic, random = systemRandom }) => {
   const { log, pools } = app
   const events = new Emitter<DiscoveryEvent>((err) => { log.error({ err, source: 'discovery' }, 'listener_failed') })
@@ -58,7 +63,7 @@ export default fp<DiscoveryPluginOptions>(async (app, { readyMs = 2000, hosts, c
   let followers = new Map<string, Follower>()
   let state: 'idle' | 'running' | 'closed' = 'idle'
   /** Ends of sources that are not over. */
-  const ending = new Set<Promise<void>>()
+  const ending = new Map<Follower, Promise<void>>()
 
   function sourceOf ({ dns, file, source = '', keep }: DiscoveryOptions): DiscoverySource {
     // Whoever names resolvers wants those asked, and nobody else.
@@ -67,8 +72,8 @@ export default fp<DiscoveryPluginOptions>(async (app, { readyMs = 2000, hosts, c
   }
 
   function end (follower: Follower): void {
-    const ended: Promise<void> = follower.stop().catch((err: unknown) => { log.error({ err, pool: follower.pool }, 'discovery_stop_failed') }).finally(() => { ending.delete(ended) })
-    ending.add(ended)
+    const ended = follower.stop().catch((err: unknown) => { log.error({ err, pool: follower.pool }, 'discovery_stop_failed') })
+    ending.set(follower, ended.finally(() => { ending.delete(follower) }))
   }
 
   function forget (pool: string): void {
@@ -88,7 +93,7 @@ export default fp<DiscoveryPluginOptions>(async (app, { readyMs = 2000, hosts, c
       const earlier = before.get(name)
       if (discovery === undefined) {
         if (earlier !== undefined) forget(name)
-      } else if (earlier !== undefined && JSON.stringify(earlier.options) === JSON.stringify(discovery)) {
+      } else if (earlier !== undefined && isDeepStrictEqual(earlier.options, discovery)) {
         followers.set(name, earlier)
         before.delete(name)
         earlier.apply()
@@ -123,13 +128,14 @@ export default fp<DiscoveryPluginOptions>(async (app, { readyMs = 2000, hosts, c
     if (state !== 'idle') return
     state = 'running'
     for (const follower of followers.values()) follower.start()
-    if (readyMs > 0) await firstWord([...followers.values()], readyMs)
+    if (readyMs > 0) await within(Array.from(followers.values(), ({ heard }) => heard), readyMs)
   })
 
   app.addHook('onClose', async () => {
     state = 'closed'
     for (const follower of followers.values()) end(follower)
-    await Promise.all(ending)
+    await within([...ending.values()], stopMs)
+    for (const { pool } of ending.keys()) log.warn({ pool, ms: stopMs }, 'discovery_stop_late')
     events.clear()
   })
 }, {
@@ -139,10 +145,10 @@ export default fp<DiscoveryPluginOptions>(async (app, { readyMs = 2000, hosts, c
   decorators: { fastify: ['pools'] }
 })
 
-/** Waits until each of them has heard from its source, but no longer than `ms`. */
-async function firstWord (followers: readonly Follower[], ms: number): Promise<void> {
+/** Waits until all of them have come, but no longer than `ms`. */
+async function within (promises: ReadonlyArray<Promise<void>>, ms: number): Promise<void> {
   let timer: NodeJS.Timeout | undefined
   const late = new Promise<void>((resolve) => { timer = setTimeout(resolve, ms) })
-  await Promise.race([Promise.all(followers.map(({ heard }) => heard)), late])
+  await Promise.race([Promise.all(promises), late])
   clearTimeout(timer)
 }

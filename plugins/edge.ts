@@ -3,7 +3,7 @@
  * What a peer says about the client is believed only where the peer is a trusted proxy. Decorates `app.edge` and `request.exchange`.
  */
 import { randomUUID } from 'node:crypto'
-import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import type { FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
@@ -66,6 +66,12 @@ function peerOf (socket: TaggedSocket, trust: Trust): Peer {
   const peer = new Peer(plainAddress(socket.remoteAddress), trust, socket.encrypted === true ? 'https' : 'http', socket.localPort ?? 0)
   socket[kPeer] = peer
   return peer
+}
+
+/** The client that a trusted peer tells of: in X-Forwarded-For where that is there, else in Forwarded. */
+function clientOf (peer: Peer, headers: IncomingHttpHeaders): string {
+  const forwardedFor = headers['x-forwarded-for']
+  return forwardedFor === undefined ? peer.clientAddressByForwarded(headers.forwarded) : peer.clientAddress(String(forwardedFor))
 }
 
 /** The id of a request: the trusted peer's where it is well-formed, else a new one; the same one each time it is asked. */
@@ -147,8 +153,7 @@ const edge: FastifyPluginAsync<EdgeOptions> = async (app, options) => {
       return false
     }
     const peer = peerOf(socket, trust)
-    const forwardedFor = peer.trusted ? raw.headers['x-forwarded-for'] : undefined
-    const client = forwardedFor === undefined ? peer.address : peer.clientAddress(String(forwardedFor))
+    const client = peer.trusted ? clientOf(peer, raw.headers) : peer.address
     const id = requestIdOf(raw, requestIdHeader, peer.trusted)
     request.id = id
     request.exchange = new Exchange(id, client, performance.now())

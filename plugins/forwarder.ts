@@ -16,18 +16,19 @@ import { retryAfter } from '../lib/http/problem.ts'
 import type { RequestHead } from '../lib/http/request-head.ts'
 import { parseTarget, type Target } from '../lib/http/target.ts'
 import { systemRandom, type Random } from '../lib/random.ts'
-import { mayRepeat } from '../lib/retry/policy.ts'
+import { mayRepeat, type NoRetry } from '../lib/retry/policy.ts'
 import { CompiledRoute } from '../lib/route/compiled.ts'
 import { AnswerChanges } from './forwarder/answer-changes.ts'
 import type { Answer } from './forwarder/answer.ts'
 import { Attempt } from './forwarder/attempt.ts'
 import { Attempts } from './forwarder/attempts.ts'
-import { Forward, type AttemptEnd, type ForwardHost } from './forwarder/forward.ts'
+import { Forward, type ForwardHost } from './forwarder/forward.ts'
 import { guardAnswers } from './forwarder/guard.ts'
 import { bodyOf, isKnownVersion, removeField, tooManyFields } from './forwarder/incoming.ts'
 import { KeptBody } from './forwarder/kept-body.ts'
 import { Mirrors, type MirrorCounts } from './forwarder/mirror.ts'
 import { mirrorField, Outgoing, type OutgoingParts } from './forwarder/outgoing.ts'
+import type { AttemptEnd } from './forwarder/phases.ts'
 import type { ClientBody } from './forwarder/request-body.ts'
 import { beginForwarding, requester, sendJob } from './forwarder/requester.ts'
 import { keyOf, TermsBook, type AnyRoute, type ForwardRoute } from './forwarder/route.ts'
@@ -201,7 +202,7 @@ class Forwarder implements ForwardHost, AttemptsContext {
     return refuse(reply, reason, failureOf(reason).status === 503 ? retryAfter(1000, this.random) : undefined)
   }
 
-  attemptEnded (exchange: Exchange, { attempt, reason, outcome, error, noRetry }: AttemptEnd): void {
+  attemptEnded (exchange: Exchange, { attempt, reason, outcome, error }: AttemptEnd, noRetry: NoRetry | null): void {
     // A client that left or took nothing, whatever the reason's name, or a limit of our own: no upstream's error.
     if (outcome === 'cancelled' || failureOf(reason).side !== 'upstream') return
     const { pool, id } = attempt.upstream

@@ -12,7 +12,7 @@ import { RemovalLimit } from '../lib/health/removal.ts'
 import { systemRandom, type Random } from '../lib/random.ts'
 import { Tracker, type TrackerContext } from './health-polling/tracker.ts'
 import type { CheckResult, HealthView, PollingView } from './health-polling/view.ts'
-import type { UpstreamPools } from './upstream-pools.ts'
+import type { UpstreamPool, UpstreamPools } from './upstream-pools.ts'
 
 export type { CheckResult, HealthCause, HealthView, PollingView }
 
@@ -69,8 +69,12 @@ export interface Health {
   on (type: 'held', fn: (held: RemovalHeld) => unknown): () => void
   /** Begins to poll. Called by the plugin when the app is ready; again it does nothing. */
   start (): void
-  /** Reads `app.pools` again: new upstreams are polled at once, gone ones no more, those that stayed keep their state. */
-  sync (): void
+  /**
+   * Reads `app.pools` again: new upstreams are polled at once, gone ones no more, those that stayed keep their state. A listener may
+   * call it while it runs: the later call counts.
+   * @param pool the one that has changed; left out: any of them may have
+   */
+  sync (pool?: string): void
 }
 
 declare module 'fastify' {
@@ -85,10 +89,9 @@ const UnknownUpstream = createError('BREAKWATER_UNKNOWN_UPSTREAM', 'Pool "%s" ha
 interface PoolRecord {
   readonly removals: RemovalLimit
   held: number
+  /** By the upstreams' ids, in their order. */
+  trackers: Map<string, Tracker>
 }
-
-/** A pool's name holds no space. */
-const keyOf = (pool: string, upstream: string): string => `${pool} ${upstream}`
 
 export default fp<HealthPollingOptions>(async (app, options) => {
   const { clock = monotonic, random = systemRandom } = options
@@ -96,7 +99,6 @@ export default fp<HealthPollingOptions>(async (app, options) => {
   const pools: UpstreamPools = app.pools
   // One for both kinds, so that they are told in the order in which they happened.
   const news = new Emitter<HealthChange | RemovalHeld>((err) => log.error({ err, source: 'health-polling' }, 'listener_failed'))
-  let trackers = new Map<string, Tracker>()
   let records = new Map<string, PoolRecord>()
   let state: 'idle' | 'polling' | 'closed' = 'idle'
 
@@ -118,11 +120,57 @@ export default fp<HealthPollingOptions>(async (app, options) => {
     }
   }
 
+  function* trackers (): Generator<Tracker> {
+    for (const record of records.values()) yield* record.trackers.values()
+  }
+
+  /** Takes the members of a pool over as they are now, which tells nobody. Returns those that are to be updated. */
+  function enlist (record: PoolRecord, pool: UpstreamPool): Tracker[] {
+    const before = record.trackers
+    const { removals } = record
+    const kept: Tracker[] = []
+    record.trackers = new Map()
+    for (const [index, upstream] of pool.upstreams.entries()) {
+      const member = { pool, upstream, index, count: pool.upstreams.length, removals }
+      const known = before.get(upstream.id)
+      if (known !== undefined) {
+        known.expect(member)
+        kept.push(known)
+      }
+      record.trackers.set(upstream.id, known ?? new Tracker(member, context))
+    }
+    for (const [id, tracker] of before) {
+      if (record.trackers.has(id)) continue
+      tracker.stop()
+      removals.forget(id)
+    }
+    return kept
+  }
+
+  function sync (name?: string): void {
+    if (state === 'closed') return
+    // A pool that comes or goes concerns all: they are kept in their order.
+    const only = name === undefined || !records.has(name) ? undefined : pools.get(name)
+    const changed = only === undefined ? pools.list() : [only]
+    const before = records
+    if (only === undefined) records = new Map()
+    const kept: Tracker[] = []
+    for (const pool of changed) {
+      const record = before.get(pool.name) ?? { removals: new RemovalLimit(), held: 0, trackers: new Map() }
+      records.set(pool.name, record)
+      kept.push(...enlist(record, pool))
+    }
+    for (const [gone, record] of before) if (!records.has(gone)) for (const tracker of record.trackers.values()) tracker.stop()
+    // Last, as it may tell listeners, who then see the whole new list, and may change it again.
+    for (const tracker of kept) tracker.update()
+    if (state === 'polling') for (const pool of changed) for (const tracker of records.get(pool.name)?.trackers.values() ?? []) tracker.poll()
+  }
+
   const health: Health = {
-    list: () => Array.from(trackers.values(), (tracker) => tracker.view),
-    get: (pool, upstream) => trackers.get(keyOf(pool, upstream))?.view,
+    list: () => Array.from(trackers(), ({ view }) => view),
+    get: (pool, upstream) => records.get(pool)?.trackers.get(upstream)?.view,
     async checkNow (pool, upstream) {
-      const tracker = trackers.get(keyOf(pool, upstream))
+      const tracker = records.get(pool)?.trackers.get(upstream)
       if (tracker === undefined) throw new UnknownUpstream(pool, upstream)
       return tracker.check()
     },
@@ -134,43 +182,17 @@ export default fp<HealthPollingOptions>(async (app, options) => {
     start () {
       if (state !== 'idle') return
       state = 'polling'
-      for (const tracker of trackers.values()) tracker.poll()
+      for (const tracker of trackers()) tracker.poll()
     },
-    sync () {
-      if (state === 'closed') return
-      const before = trackers
-      const recordsBefore = records
-      const kept: Array<() => void> = []
-      trackers = new Map()
-      records = new Map()
-      for (const pool of pools.list()) {
-        const record = recordsBefore.get(pool.name) ?? { removals: new RemovalLimit(), held: 0 }
-        records.set(pool.name, record)
-        for (const [index, upstream] of pool.upstreams.entries()) {
-          const key = keyOf(pool.name, upstream.id)
-          const member = { pool, upstream, index, count: pool.upstreams.length, removals: record.removals }
-          const tracker = before.get(key) ?? new Tracker(member, context)
-          if (before.delete(key)) kept.push(() => tracker.update(member))
-          trackers.set(key, tracker)
-        }
-      }
-      for (const tracker of before.values()) {
-        const { pool, upstream } = tracker.view
-        tracker.stop()
-        records.get(pool)?.removals.forget(upstream)
-      }
-      // Last, as it may tell listeners, who then see the whole new list.
-      for (const update of kept) update()
-      if (state === 'polling') for (const tracker of trackers.values()) tracker.poll()
-    }
+    sync
   }
 
-  health.sync()
+  sync()
   app.decorate('health', health)
   app.addHook('onReady', async () => { health.start() })
   app.addHook('onClose', async () => {
     state = 'closed'
-    for (const tracker of trackers.values()) tracker.stop()
+    for (const tracker of trackers()) tracker.stop()
     news.clear()
   })
 }, {

@@ -15,6 +15,7 @@ import type {} from './breaker-registry.ts'
 import type {} from './health-polling.ts'
 import { PoolEvents, type PoolEvent } from './upstream-pools/events.ts'
 import { PoolRuntime, type DiscoveredUpstream, type MembersChange, type Plan, type UpstreamPool } from './upstream-pools/pool.ts'
+import type { Drain } from './upstream-pools/state.ts'
 import type { Transport } from './upstream-pools/transport.ts'
 import type { Upstream } from './upstream-pools/upstream.ts'
 
@@ -42,7 +43,11 @@ export interface UpstreamPools {
   find (pool: string, upstream: string): Upstream | undefined
   /** The lane of a pool as it is now; an exchange stays on the one that it began with. */
   lane (name: string): Lane<UpstreamPool, Upstream> | undefined
-  /** Takes an upstream out of rotation (true) or back in (false). Exchanges at it go on. Returns false if there is none of that name. */
+  /**
+   * Takes an upstream out of rotation (true) or back in (false). Exchanges at it go on. Returns false if there is none of that name.
+   * A drain is remembered for an upstream that goes and comes back.
+   * @throws RangeError unless 0 <= ttlMs < 2^31
+   */
   setDraining (pool: string, upstream: string, draining: boolean, options?: DrainOptions): boolean
   /**
    * Swaps what discovery has found for a pool, beside its configured upstreams. Those that stay keep everything; those that are gone
@@ -69,6 +74,8 @@ declare module 'fastify' {
 const UnknownPool = createError('BREAKWATER_UNKNOWN_POOL', 'There is no pool "%s"', 404)
 
 const sweepMs = 1000
+/** The longest time that a timer can hold, in ms. */
+const maxTimerMs = 2147483647
 
 /** An upstream that is given as a bare URL, written out. */
 function withUrls (input: PoolInput | PoolOptions): object {
@@ -104,6 +111,10 @@ const upstreamPools: FastifyPluginAsync<UpstreamPoolsOptions> = async (app, { po
     if (app.hasDecorator('breakers')) for (const id of removed) app.breakers.remove(pool, id)
     const runtime = runtimes.get(pool)
     if (runtime !== undefined) laneOf(runtime)
+    for (const id of added) {
+      const drain = runtime?.takeDrain(id) ?? null
+      if (drain !== null) setDrain(pool, id, drain)
+    }
     if (added.length > 0 || removed.length > 0) events.members(pool, added, removed)
   }
 
@@ -119,8 +130,12 @@ const upstreamPools: FastifyPluginAsync<UpstreamPoolsOptions> = async (app, { po
     runtimes = next
     for (const [runtime, { commit }] of plans) commitOf(runtime, commit)
     for (const [name, runtime] of before) if (!next.has(name)) runtime.leave()
-    for (const [{ name }, { change }] of plans) changed(name, change)
-    for (const [name, runtime] of before) if (!next.has(name)) changed(name, { added: [], removed: runtime.snapshot.upstreams.map(({ id }) => id), kept: [] })
+    for (const [{ name }, { change, same }] of plans) if (!same) changed(name, change)
+    for (const [name, { snapshot, signal }] of before) {
+      if (next.has(name)) continue
+      changed(name, { added: [], removed: snapshot.upstreams.map(({ id }) => id), kept: [] })
+      if (signal.panic) events.of(name).panicChanged(false, 0, 0)
+    }
     if (app.hasDecorator('health')) app.health.sync()
   }
 
@@ -133,6 +148,13 @@ const upstreamPools: FastifyPluginAsync<UpstreamPoolsOptions> = async (app, { po
   }
 
   const find = (pool: string, upstream: string): Upstream | undefined => runtimes.get(pool)?.snapshot.upstreams.find(({ id }) => id === upstream)
+
+  function setDrain (pool: string, id: string, drain: Drain): void {
+    const leftMs = drain.until === null ? 0 : Math.max(1, Date.parse(drain.until) - Date.now())
+    find(pool, id)?.state.setDrain(drain, leftMs, () => { endDrain(pool, id, 'ttl', drain.reason) })
+    runtimes.get(pool)?.renewConnections(id)
+    events.draining(pool, id, drain)
+  }
 
   function endDrain (pool: string, id: string, cause: 'operator' | 'ttl', reason: string | null): void {
     const upstream = find(pool, id)
@@ -156,20 +178,19 @@ const upstreamPools: FastifyPluginAsync<UpstreamPoolsOptions> = async (app, { po
         endDrain(pool, id, 'operator', reason)
         return true
       }
+      if (!(ttlMs >= 0 && ttlMs <= maxTimerMs)) throw new RangeError(`ttlMs must be from 0 to ${maxTimerMs}, got ${ttlMs}`)
       const now = Date.now()
-      const drain = Object.freeze({ since: upstream.drain?.since ?? new Date(now).toISOString(), until: ttlMs > 0 ? new Date(now + ttlMs).toISOString() : null, reason })
-      upstream.state.setDrain(drain, ttlMs, () => { endDrain(pool, id, 'ttl', reason) })
-      runtimes.get(pool)?.renewConnections(id)
-      events.draining(pool, id, drain)
+      setDrain(pool, id, Object.freeze({ since: upstream.drain?.since ?? new Date(now).toISOString(), until: ttlMs > 0 ? new Date(now + ttlMs).toISOString() : null, reason }))
       return true
     },
     setMembers (pool: string, members: readonly DiscoveredUpstream[]) {
       const runtime = runtimes.get(pool)
       if (runtime === undefined) throw new UnknownPool(pool)
-      const { change, commit } = runtime.plan(runtime.snapshot.options, members)
+      const { change, same, commit } = runtime.plan(runtime.snapshot.options, members)
+      if (same) return change
       commit()
       changed(pool, change)
-      if (app.hasDecorator('health')) app.health.sync()
+      if (app.hasDecorator('health')) app.health.sync(pool)
       return change
     },
     apply,
@@ -187,7 +208,7 @@ const upstreamPools: FastifyPluginAsync<UpstreamPoolsOptions> = async (app, { po
     const change = runtime.release(now)
     if (change === null) return
     changed(runtime.name, change)
-    if (app.hasDecorator('health')) app.health.sync()
+    if (app.hasDecorator('health')) app.health.sync(runtime.name)
   }
 
   // What time alone has brought is seen without traffic, too: ends of ejections, of open times, of panic.

@@ -6,9 +6,14 @@ import type { Balancer, Loaded } from './balancer.ts'
 import { makeBalancer } from './make.ts'
 import { Roster, type Enlisted, type EnlistedBreaker, type Tier } from './roster.ts'
 
-/** Counts the changes of the members of a pool: health, drain, ejection, breaker state. Who sees another number looks again. */
+/** What the lanes of one pool, each of which is made anew by a change, have in common. */
 export class Signal {
+  /** Counts the changes of the members: health, drain, ejection, breaker state. Who sees another number looks again. */
   revision = 0
+  /** Panic, as it was told last. */
+  panic = false
+  /** Picks that were made in panic. */
+  panicPicks = 0
   touch (): void { this.revision++ }
 }
 
@@ -64,12 +69,10 @@ export class Lane<P extends Candidates<M>, M extends Member = Member> implements
   readonly #observer: LaneObserver<M> | null
   readonly #usable: Int32Array
   #seen = -1
-  #panic = false
+  #superseded = false
   /** The pick: the member's index and the breaker's permit (0 where it has no breaker). */
   index = 0
   permit = 0
-  /** Picks that were made in panic. */
-  panicPicks = 0
 
   constructor (pool: P, breakerOf: (member: M) => SelectBreaker | null, random: Random, observer: LaneObserver<M> | null = null) {
     const { upstreams, options } = pool
@@ -166,9 +169,16 @@ export class Lane<P extends Candidates<M>, M extends Member = Member> implements
 
   // ---- for those who look
 
+  /** Another lane has taken its place. Exchanges that began with it may go on with it; what outlives it is not its to change any more. */
+  supersede (): void {
+    this.#superseded = true
+    this.#roster.superseded = true
+  }
+
   /** Commits what time alone has brought. */
   sweep (now: number): void { this.#look(now) }
-  get panic (): boolean { return this.#panic }
+  get panic (): boolean { return this.pool.signal.panic }
+  get panicPicks (): number { return this.pool.signal.panicPicks }
   get tiers (): readonly Tier[] { return this.#roster.tiers }
   /** The weight by which it is picked now, a slow start counted in; 0: it is not. */
   weightOf (index: number): number { return this.#roster.weights[index] ?? 0 }
@@ -178,22 +188,28 @@ export class Lane<P extends Candidates<M>, M extends Member = Member> implements
   }
 
   #look (now: number): void {
-    if (this.pool.signal.revision === this.#seen && now < this.#roster.wakeAt) return
-    this.#seen = this.pool.signal.revision
+    const { signal } = this.pool
+    if (signal.revision === this.#seen && now < this.#roster.wakeAt) return
+    this.#seen = signal.revision
     const roster = this.#roster
     this.#releaseExcess(now)
     roster.refresh(now)
     for (const [tier, { members, count }] of roster.tiers.entries()) this.#balancers[tier]?.update(members, count, roster.weights, now)
-    if (roster.panic === this.#panic) return
-    this.#panic = roster.panic
-    this.#observer?.panicChanged(this.#panic, roster.usable, roster.standing)
+    if (roster.panic === signal.panic || this.#superseded) return
+    signal.panic = roster.panic
+    this.#observer?.panicChanged(signal.panic, roster.usable, roster.standing)
   }
 
-  /** A pool that has shrunk meanwhile must not be left with everybody ejected. */
+  /** A pool that has shrunk meanwhile, or whose other members have become unhealthy, must not be left with everybody ejected. */
   #releaseExcess (now: number): void {
     const { ejection } = this.pool.options
     if (ejection.mode === 'off') return
-    releaseExcess(this.pool.upstreams.flatMap(({ draining, weight, ejection: state }) => draining || weight === 0 ? [] : [state]), ejection, now)
+    const standing = this.pool.upstreams.filter(({ draining, weight }) => !draining && weight > 0)
+    releaseExcess(standing.map((member) => member.ejection), ejection, now)
+    const healthy = standing.flatMap((member) => member.healthy ? [member.ejection] : [])
+    if (healthy.length === 0 || !healthy.every((state) => isEjected(state, now))) return
+    const first = healthy.reduce((earliest, state) => state.until < earliest.until ? state : earliest)
+    first.until = now
   }
 
   #drawTier (): number {
@@ -218,7 +234,7 @@ export class Lane<P extends Candidates<M>, M extends Member = Member> implements
     }
     member.inFlight++
     member.watch?.loadChanged(member.slot)
-    if (this.#panic) this.panicPicks++
+    if (this.pool.signal.panic) this.pool.signal.panicPicks++
     this.index = index
     this.permit = permit
     return true

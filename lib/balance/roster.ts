@@ -23,6 +23,8 @@ export interface Enlisted {
 
 /** What the roster asks a breaker. */
 export interface EnlistedBreaker {
+  /** Only one that enforces keeps anybody out. */
+  readonly mode: 'enforce' | 'observe' | 'off'
   readonly state: 'closed' | 'open' | 'half-open'
   wouldAdmit (now: number): boolean
   retryAfterMs (now: number): number
@@ -58,6 +60,8 @@ export class Roster {
   /** Members that may take traffic at all, and those of them that are well; over all tiers. */
   standing = 0
   usable = 0
+  /** Another roster writes the members' shares. */
+  superseded = false
   readonly #members: readonly Enlisted[]
   readonly #breakers: ReadonlyArray<EnlistedBreaker | null>
   readonly #options: RosterOptions
@@ -100,7 +104,17 @@ export class Roster {
       tier.panic = mayPanic && standing > 0 && well / standing < threshold
       this.#enlist(tier, now)
     }
+    this.#spareNobodyAlone()
     this.#share(spillOver)
+  }
+
+  /** Where everybody is in a slow start there is nobody to spare them: who has come furthest may use all of its limit. */
+  #spareNobodyAlone (): void {
+    if (this.superseded) return
+    let furthest = 0
+    for (const [index, member] of this.#members.entries()) if (this.isIn(index)) furthest = Math.max(furthest, member.share)
+    if (furthest === 0 || furthest === 1) return
+    for (const [index, member] of this.#members.entries()) if (this.isIn(index)) member.share = Math.min(1, member.share / furthest)
   }
 
   #count (all: readonly number[], now: number): { standing: number, well: number } {
@@ -126,7 +140,7 @@ export class Roster {
     tier.count = 0
     for (const index of tier.all) {
       const member = this.#members[index] as Enlisted
-      const well = mayStand(member) && (this.#isWell(member, now) || (tier.panic && member.checked))
+      const well = mayStand(member) && (this.#isWell(member, now) || tier.panic)
       const standing = !well ? 0 : this.#isOpen(index, now) ? 1 : 2
       this.#standing[index] = standing
       if (standing === 2) {
@@ -151,14 +165,19 @@ export class Roster {
   #rampOf (index: number, member: Enlisted, now: number): number {
     const { slowStart } = this.#options
     const breaker = this.#breakers[index]
-    if (slowStart.ms === 0) return member.share = 1
-    if (breaker != null && breaker.state !== 'closed') {
+    if (breaker != null && breaker.mode === 'enforce' && breaker.state !== 'closed') {
       member.ramp.leave(true)
-      return member.share = slowStart.minimumShare
+      return this.#setShare(member, slowStart.ms === 0 ? 1 : slowStart.minimumShare)
     }
+    // It is noted in any case: a slow start that is switched on later is for those that come then.
     const share = rampShare(slowStart, member.ramp.enter(now))
     if (share < 1) this.wakeAt = Math.min(this.wakeAt, now + Math.min(rampStepMs, slowStart.ms / 10))
-    return member.share = share
+    return this.#setShare(member, share)
+  }
+
+  #setShare (member: Enlisted, share: number): number {
+    if (!this.superseded) member.share = share
+    return share
   }
 
   /** The traffic by tier: a tier in panic carries what all of its members would. */
@@ -171,6 +190,7 @@ export class Roster {
   }
 }
 
-function mayStand ({ draining, weight }: Enlisted): boolean {
-  return !draining && weight > 0
+/** One that no check has seen yet is nobody so far: that several join must not make those that are there look few. */
+function mayStand ({ draining, weight, checked, healthy }: Enlisted): boolean {
+  return !draining && weight > 0 && (checked || healthy)
 }

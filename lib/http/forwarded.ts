@@ -36,6 +36,11 @@ export class Peer {
     return clientAddress(this.address, forwardedFor, this.trust)
   }
 
+  /** The same, given what Forwarded says: for a peer that sends no X-Forwarded-For. A malformed field says nothing. */
+  clientAddressByForwarded (forwarded: string | undefined): string {
+    return forwarded === undefined || !this.trusted ? this.address : this.clientAddress(toForwardedFor(forwarded))
+  }
+
   /**
    * Appends the fields that the proxy owns to `fields`: X-Forwarded-*, X-Real-IP, Forwarded (RFC 7239) and Via. What an
    * untrusted peer said is replaced, what a trusted one said is extended.
@@ -88,6 +93,47 @@ function fromForwardedFor (list: string): string {
 function forNode (entry: string): string {
   if (/^\d{1,3}(?:\.\d{1,3}){3}$/.test(entry)) return entry
   return /^\[?[0-9a-fA-F:.]+\]?$/.test(entry) && entry.includes(':') ? `"[${entry.replace(/^\[|\]$/g, '')}]"` : 'unknown'
+}
+
+// Sticky, and no two neighbouring repetitions take the same characters: a field is read in linear time, whatever stands in it.
+const pair = /[ \t]*([!#$%&'*+.^_`|~0-9A-Za-z-]+)=(?:([!#$%&'*+.^_`|~0-9A-Za-z-]+)|"((?:[^"\\]|\\.)*)")/y
+const separator = /[ \t]*([;,]|$)/y
+
+/**
+ * The X-Forwarded-For that a Forwarded stands for (RFC 7239 section 4, and spaces around `;`, which many write): an entry for each
+ * element, empty where its `for` is missing or no address. Undefined where the field is malformed or an element has two `for`.
+ */
+function toForwardedFor (field: string): string | undefined {
+  const entries: string[] = []
+  let node: string | undefined
+  for (let at = 0; ;) {
+    pair.lastIndex = at
+    const found = pair.exec(field)
+    if (found !== null) {
+      at = pair.lastIndex
+      if (found[1]!.toLowerCase() === 'for') {
+        if (node !== undefined) return undefined
+        node = found[2] ?? found[3]!.replace(/\\(.)/g, '$1')
+      }
+    }
+    separator.lastIndex = at
+    const next = separator.exec(field)
+    if (next === null) return undefined
+    at = separator.lastIndex
+    if (next[1] === ';') continue
+    entries.push(node === undefined ? '' : nodeAddress(node))
+    if (next[1] === '') return entries.join(',')
+    node = undefined
+  }
+}
+
+/**
+ * What stands for the address in a node (RFC 7239 section 6), without its port; '' in one that is `unknown`, obfuscated or no node.
+ * IPv6 without brackets is none: its end may be a port.
+ */
+function nodeAddress (node: string): string {
+  const found = /^(?:(\d+\.\d+\.\d+\.\d+)|\[([0-9a-f.]*:[0-9a-f:.]*)\])(?::(?:\d{1,5}|_[\w.-]+))?$/i.exec(node)
+  return found?.[1] ?? found?.[2] ?? ''
 }
 
 /** The Via line of an answer, with ours added. */

@@ -77,7 +77,7 @@ export class DnsSource implements DiscoverySource {
     try {
       resolution = new Resolution(this.#options)
     } catch (error) {
-      return fail(error as Error)
+      return this.#failed(error as Error, fail)
     }
     this.#running = resolution
     const ask = this.#options.type === 'srv' ? this.#services(resolution) : this.#addresses(resolution)
@@ -88,14 +88,19 @@ export class DnsSource implements DiscoverySource {
     if (this.#running !== resolution) return
     this.#running = null
     if ('failed' in round) {
-      this.#wait(delayAfterFailure(++this.#failures, this.#options, this.#random))
-      fail(new Error(round.failed))
+      this.#failed(new Error(round.failed), fail)
     } else {
       this.#failures = 0
       this.#known = round.known
       this.#wait(delayAfterAnswer(round.ttlMs, this.#options, this.#random))
       report(round.members, round.incomplete === null ? undefined : new Error(round.incomplete))
     }
+  }
+
+  /** The next round is certain before anybody is told. */
+  #failed (error: Error, fail: (error: Error) => void): void {
+    this.#wait(delayAfterFailure(++this.#failures, this.#options, this.#random))
+    fail(error)
   }
 
   #wait (ms: number): void {

@@ -4,58 +4,7 @@ import type { Clock } from '../../lib/clock.ts'
 import { isSameSet, maxMembers, toSet, type DiscoveredUpstream, type MemberSet } from '../../lib/discovery/members.ts'
 import type { UpstreamPools } from '../upstream-pools.ts'
 import type { DiscoverySource } from './source.ts'
-
-/** A source gave another list. */
-export interface DiscoveryChanged {
-  readonly type: 'discovery_changed'
-  readonly pool: string
-  /** Ids that are in the list, and were not before. Both lists are empty where only options changed, as weights. */
-  readonly added: readonly string[]
-  readonly removed: readonly string[]
-  /** How many there are now. */
-  readonly members: number
-  /** ISO 8601. */
-  readonly at: string
-}
-
-/** A source does not know its upstreams any more; told once until it does again. */
-export interface DiscoveryFailed {
-  readonly type: 'discovery_failed'
-  readonly pool: string
-  readonly error: string
-  /** How many members of an earlier list stay in use. */
-  readonly keeping: number
-  readonly at: string
-}
-
-export interface DiscoveryRecovered {
-  readonly type: 'discovery_recovered'
-  readonly pool: string
-  readonly members: number
-  readonly at: string
-}
-
-export type DiscoveryEvent = DiscoveryChanged | DiscoveryFailed | DiscoveryRecovered
-
-/** What is known of a pool's members, and how old that is. */
-export interface DiscoveryView {
-  readonly pool: string
-  readonly kind: 'dns' | 'file' | 'source'
-  /** The DNS name, the file's path, or the source's name. */
-  readonly from: string
-  /** Ids of the members that were discovered. */
-  readonly members: readonly string[]
-  /** When the source last gave a whole list, a changed one or not; ISO 8601. */
-  readonly lastSuccess: string | null
-  /** How long ago that was, in ms. */
-  readonly ageMs: number | null
-  /** Why the source does not know its upstreams now; null where it does. */
-  readonly lastError: Readonly<{ at: string, message: string }> | null
-  /** When it looks next; null where that is not known. */
-  readonly nextAt: string | null
-  /** The members are those of an earlier list, or none have ever come. */
-  readonly stale: boolean
-}
+import type { DiscoveryEvent, DiscoveryView } from './view.ts'
 
 export interface FollowerContext {
   pools: Pick<UpstreamPools, 'setMembers'>
@@ -65,9 +14,14 @@ export interface FollowerContext {
   tell: (event: DiscoveryEvent) => void
 }
 
+type Trouble = NonNullable<DiscoveryView['lastError']>
+
 const nobody: MemberSet = { members: [], ids: [], cut: 0 }
 
-/** One pool and its source: hands what the source says to the pool, and keeps the last good list. */
+/**
+ * One pool and its source: hands what the source says to the pool, and keeps the last good list. What the pool refuses it is given
+ * again with the source's next word, at a refresh, and at each `apply`. Nothing that goes wrong here is thrown at the source.
+ */
 export class Follower {
   readonly pool: string
   readonly options: DiscoveryOptions
@@ -77,42 +31,55 @@ export class Follower {
   readonly #context: FollowerContext
   #hear: () => void = () => {}
   #running = false
-  #set: MemberSet
+  /** What the pool shall have. */
+  #wanted: MemberSet
+  /** What the pool has taken. */
+  #taken: MemberSet
+  /** The pool is being given its members. */
+  #giving = false
   #lastSuccess: { at: string, time: number } | null = null
-  #lastError: { at: string, message: string } | null = null
+  /** Why the source does not know its upstreams. */
+  #failed: Trouble | null = null
+  /** Why the pool has not taken what is wanted. */
+  #refused: Trouble | null = null
 
-  /** @param before the set of another source of this pool, which stays until this one has given its first */
+  /** @param before the follower of another source of this pool, whose set stays until this one has given its first */
   constructor (pool: string, options: DiscoveryOptions, source: DiscoverySource, context: FollowerContext, before?: Follower) {
     this.pool = pool
     this.options = options
     this.#source = source
     this.#context = context
-    this.#set = before === undefined ? nobody : before.#set
+    this.#wanted = before === undefined ? nobody : before.#wanted
+    this.#taken = before === undefined ? nobody : before.#taken
     this.heard = new Promise((resolve) => { this.#hear = resolve })
   }
 
   get view (): DiscoveryView {
     const { dns, file, source } = this.options
-    const nextAt = this.#source.nextAt ?? null
+    const nextAt = new Date(this.#source.nextAt ?? Number.NaN)
+    const lastError = this.#refused ?? this.#failed
     return Object.freeze({
       pool: this.pool,
       kind: dns !== undefined ? 'dns' : file !== undefined ? 'file' : 'source',
       from: dns?.name ?? file?.path ?? source ?? '',
-      members: this.#set.ids,
+      members: this.#taken.ids,
       lastSuccess: this.#lastSuccess?.at ?? null,
       ageMs: this.#lastSuccess === null ? null : Math.round(this.#context.clock() - this.#lastSuccess.time),
-      lastError: this.#lastError,
-      nextAt: nextAt === null ? null : new Date(nextAt).toISOString(),
-      stale: this.#lastSuccess === null || this.#lastError !== null
+      lastError,
+      nextAt: Number.isNaN(nextAt.getTime()) ? null : nextAt.toISOString(),
+      stale: this.#lastSuccess === null || lastError !== null
     })
   }
 
   start (): void {
     this.#running = true
     try {
-      this.#source.start((members, incomplete) => { this.#report(members, incomplete) }, (error) => { this.#fail(error) })
+      this.#source.start(
+        (members, incomplete) => { this.#hearing(() => { this.#report(members, incomplete) }) },
+        (error) => { this.#hearing(() => { this.#fail(error) }) }
+      )
     } catch (error) {
-      this.#fail(error as Error)
+      this.#hearing(() => { this.#fail(error) })
     }
   }
 
@@ -124,70 +91,135 @@ export class Follower {
   }
 
   refresh (): void {
-    if (this.#running) this.#source.refresh?.()
+    if (!this.#running) return
+    this.#give()
+    try {
+      this.#source.refresh?.()
+    } catch (error) {
+      this.#hearing(() => { this.#fail(error) })
+    }
   }
 
   /** Gives the pool its members again, which may have been made anew meanwhile. */
   apply (): void {
-    if (this.#set.ids.length === 0) return
+    if (this.#wanted.ids.length > 0 || this.#taken !== this.#wanted) this.#give(true)
+  }
+
+  /** Nothing is thrown at the source, whatever it says. */
+  #hearing (word: () => void): void {
+    if (!this.#running) return
     try {
-      this.#context.pools.setMembers(this.pool, this.#set.members)
-    } catch (error) {
-      this.#note(error as Error)
+      word()
+    } catch (err) {
+      this.#context.log.error({ err, pool: this.pool }, 'discovery_word_failed')
     }
+    this.#hear()
   }
 
   #report (reported: readonly DiscoveredUpstream[], incomplete?: Error): void {
-    if (!this.#running) return
-    if (reported.length === 0 && this.options.keep) return this.#fail(new Error('the source gives no upstreams'))
+    let set: MemberSet
     try {
-      const set = toSet(reported)
-      if (set.cut > 0 && this.#set.cut === 0) this.#context.log.warn({ pool: this.pool, given: set.ids.length + set.cut, used: maxMembers }, 'discovery_cut')
-      if (isSameSet(set.members, this.#set.members)) this.#set = set
-      else this.#replace(set)
+      set = toSet(reported)
     } catch (error) {
-      return this.#fail(error as Error)
+      return this.#fail(error)
     }
+    if (set.ids.length === 0 && this.options.keep) return this.#fail(new Error('the source gives no upstreams'))
+    if (set.cut > 0 && this.#wanted.cut === 0) this.#context.log.warn({ pool: this.pool, given: set.ids.length + set.cut, used: maxMembers }, 'discovery_cut')
+    this.#want(set)
     if (incomplete === undefined) this.#succeed()
     else this.#note(incomplete)
-    this.#hear()
   }
 
   #succeed (): void {
-    const at = new Date().toISOString()
-    const failed = this.#lastError !== null
-    this.#lastSuccess = { at, time: this.#context.clock() }
-    this.#lastError = null
-    if (failed) this.#tell({ type: 'discovery_recovered', pool: this.pool, members: this.#set.ids.length, at })
+    const troubled = this.#failed !== null
+    this.#lastSuccess = { at: new Date().toISOString(), time: this.#context.clock() }
+    this.#failed = null
+    if (troubled) this.#recover()
   }
 
-  #fail (error: Error): void {
-    if (!this.#running) return
+  #fail (error: unknown): void {
     const { keep } = this.options
-    this.#note(error, keep ? this.#set.ids.length : 0)
-    if (!keep && this.#set.ids.length > 0) this.#replace(nobody)
-    this.#hear()
+    this.#note(error, keep ? this.#taken.ids.length : 0)
+    if (keep) this.#give()
+    else this.#want(nobody)
   }
 
-  #note ({ message }: Error, keeping = this.#set.ids.length): void {
-    const first = this.#lastError === null
-    const at = new Date().toISOString()
-    this.#lastError = Object.freeze({ at, message })
+  #note (error: unknown, keeping = this.#taken.ids.length): void {
+    const first = this.#failed === null
+    this.#failed = troubleOf(error)
+    const { at, message } = this.#failed
     if (first) this.#tell({ type: 'discovery_failed', pool: this.pool, error: message, keeping, at })
   }
 
-  #replace (set: MemberSet): void {
-    this.#context.pools.setMembers(this.pool, set.members)
-    const before = this.#set.ids
-    this.#set = set
-    const added = set.ids.filter((id) => !before.includes(id))
-    const removed = before.filter((id) => !set.ids.includes(id))
-    this.#tell({ type: 'discovery_changed', pool: this.pool, added, removed, members: set.ids.length, at: new Date().toISOString() })
+  #want (set: MemberSet): void {
+    if (!isSameSet(set.members, this.#wanted.members)) this.#wanted = set
+    else if (set.cut !== this.#wanted.cut) this.#wanted = { ...this.#wanted, cut: set.cut }
+    this.#give()
+  }
+
+  /**
+   * Gives the pool what is wanted, until that is what it has: listeners may bring the source to say more meanwhile.
+   * @param again even if it was taken before
+   */
+  #give (again = false): void {
+    if (this.#giving) return
+    this.#giving = true
+    try {
+      for (let must = again; must || this.#taken !== this.#wanted || this.#refused !== null; must = false) {
+        if (!this.#giveOnce(this.#wanted)) break
+      }
+    } finally {
+      this.#giving = false
+    }
+  }
+
+  /** True where the pool has taken it. */
+  #giveOnce (set: MemberSet): boolean {
+    try {
+      this.#context.pools.setMembers(this.pool, set.members)
+    } catch (error) {
+      this.#refuse(error)
+      return false
+    }
+    const before = this.#taken
+    const troubled = this.#refused !== null
+    this.#taken = set
+    this.#refused = null
+    if (!isSameSet(before.members, set.members)) this.#changed(before.ids, set.ids)
+    if (troubled) this.#recover()
+    return true
+  }
+
+  #changed (before: readonly string[], ids: readonly string[]): void {
+    const [earlier, now] = [new Set(before), new Set(ids)]
+    const added = ids.filter((id) => !earlier.has(id))
+    const removed = before.filter((id) => !now.has(id))
+    this.#tell({ type: 'discovery_changed', pool: this.pool, added, removed, members: ids.length, at: new Date().toISOString() })
+  }
+
+  #refuse (error: unknown): void {
+    const first = this.#refused === null
+    this.#refused = troubleOf(error)
+    const { at, message } = this.#refused
+    if (first) this.#tell({ type: 'discovery_refused', pool: this.pool, error: message, keeping: this.#taken.ids.length, at })
+  }
+
+  #recover (): void {
+    if (this.#failed !== null || this.#refused !== null) return
+    this.#tell({ type: 'discovery_recovered', pool: this.pool, members: this.#taken.ids.length, at: new Date().toISOString() })
   }
 
   #tell (event: DiscoveryEvent): void {
     const { type, at: _at, ...fields } = event
-    this.#context.log[type === 'discovery_failed' ? 'warn' : 'info'](fields, type)
+    this.#context.log[levels[type]](fields, type)
     this.#context.tell(Object.freeze(event))
   }
+}
+
+const levels = { discovery_changed: 'info', discovery_failed: 'warn', discovery_refused: 'error', discovery_recovered: 'info' } as const
+
+/** A source of somebody else's may give anything as its error. */
+function troubleOf (error: unknown): Trouble {
+  const message = error instanceof Error ? error.message : typeof error === 'string' ? error : 'no reason is given'
+  return Object.freeze({ at: new Date().toISOString(), message })
 }

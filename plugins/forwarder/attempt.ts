@@ -9,21 +9,11 @@ import type { UsualLatency } from '../../lib/latency.ts'
 import type { Upstream } from '../upstream-pools/upstream.ts'
 import { Answer } from './answer.ts'
 import { sendAsterisk } from './asterisk.ts'
+import { learn } from './lessons.ts'
 import type { Outgoing } from './outgoing.ts'
+import type { AttemptOwner } from './owner.ts'
 import { BodyTooLargeError, ClientGoneError } from './request-body.ts'
 import type { StallWatch, Terms } from './terms.ts'
-
-/** Who an attempt works for. Each call names the attempt, as there may be two. */
-export interface AttemptOwner {
-  /** A final response's head: `attempt.answer` is there. The body follows through `bodyChunk` and `bodyEnd`. */
-  responseHead (attempt: Attempt): void
-  informational (status: number, rawFields: Buffer[]): void
-  /** False when the upstream has to wait. */
-  bodyChunk (attempt: Attempt, chunk: Buffer): boolean
-  bodyEnd (attempt: Attempt): void
-  /** The attempt is over without a whole answer. */
-  attemptFailed (attempt: Attempt, reason: Reason, outcome: Outcome, error: Error): void
-}
 
 /** waiting: for a connection of the bounded set · connect: handed to undici · send · headers: sent, no head yet · body · done */
 export type Stage = 'waiting' | 'connect' | 'send' | 'headers' | 'body' | 'done'
@@ -46,7 +36,7 @@ export class Attempt implements Handler, Carried {
   /** Monotonic time at which the request had been sent whole; 0: not yet. */
   sentAt = 0
   answer: Answer | null = null
-  /** How long it may take to connect and until its head is there, in ms; 0: no limit. Only where another attempt may follow. */
+  /** How long it may wait for its connection, and for its head from the moment of sending, in ms; 0: no limit of its own. */
   startMs = 0
   headersMs: number
   readonly begunAt: number
@@ -101,6 +91,18 @@ export class Attempt implements Handler, Carried {
     return body === null ? 'none' : Buffer.isBuffer(body) ? 'whole' : body.state
   }
 
+  /** The limit of its present phase is its share of the exchange's time, as another attempt may follow. */
+  get hasShare (): boolean {
+    if (this.stage === 'waiting' || this.stage === 'connect') return this.startMs > 0
+    return this.stage === 'headers' && this.headersMs !== this.terms.limits.headersMs
+  }
+
+  /** No other attempt will follow: it has all of the time. */
+  takeAll (): void {
+    this.startMs = 0
+    this.headersMs = this.terms.limits.headersMs
+  }
+
   /** What its answer's Retry-After asks for, in ms; null: nothing. */
   get retryAfterMs (): number | null {
     const value = this.answer?.field('retry-after') ?? null
@@ -141,7 +143,10 @@ export class Attempt implements Handler, Carried {
     this.#settled = true
     const status = this.answer === null ? 0 : this.answer.status
     const gatewayFailure = outcome === 'failure' && (status === 0 || (status >= 502 && status <= 504))
-    this.terms.lane.settle(this.index, this.#permit, outcome, gatewayFailure, now)
+    const { lane } = this.terms
+    lane.settle(this.index, this.#permit, outcome, gatewayFailure, now)
+    // One that fails at once must not look like the quickest of all.
+    if (outcome === 'failure' && status === 0) lane.answered(this.index, 0, true, 0, now)
   }
 
   /** Ends the attempt from our side. The upstream's request is aborted, or never sent. */
@@ -241,19 +246,12 @@ export class Attempt implements Handler, Carried {
   #answered (status: number): void {
     const now = performance.now()
     this.#headAt = now
-    const { lane, usual, hedging } = this.terms
     // Before all was sent, the time tells of the client's upload.
     const ms = this.sentAt > 0 ? now - this.sentAt : -1
-    const watch = this.#watch
-    this.#watch = 0
     if (ms < 0) this.#breaker?.heard()
-    else this.#breaker?.answered(this.#permit, watch, ms)
-    if (status >= 500 || status === 429) lane.answered(this.index, 0, true, this.retryAfterMs ?? 0, now)
-    else if (ms >= 0) lane.answered(this.index, ms, false, 0, now)
-    if (ms >= 0 && this.#permit >= 0) {
-      if (usual !== null) (usual[this.index] as UsualLatency).record(ms)
-      hedging?.record(ms)
-    }
+    else this.#breaker?.answered(this.#permit, this.#watch, ms)
+    this.#watch = 0
+    learn(this, this.#permit >= 0, ms, now)
     if (status >= 500) this.settle('failure', now)
   }
 

@@ -2,12 +2,13 @@ import { failureOf, type Outcome, type Reason, type Retry } from '../../lib/fail
 import { hedgeDelayMs } from '../../lib/retry/hedge.ts'
 import type { NoRetry } from '../../lib/retry/policy.ts'
 import type { Answer } from './answer.ts'
-import type { Attempt, AttemptOwner } from './attempt.ts'
+import type { Attempt } from './attempt.ts'
+import type { AttemptOwner } from './owner.ts'
 import { earlyMs } from './deadline.ts'
 import { discard } from './discarded.ts'
 import type { Forward } from './forward.ts'
 import type { Outgoing } from './outgoing.ts'
-import { messageOfLimit, outcomeOfLimit, phaseLeft, reasonOfLimit } from './phases.ts'
+import { endByLimit, phaseLeft, type AttemptEnd } from './phases.ts'
 import type { ClientBody } from './request-body.ts'
 import type { Succession } from './succession.ts'
 import type { Movable, Terms } from './terms.ts'
@@ -69,15 +70,14 @@ export class Attempts implements AttemptOwner, Movable {
       this.#hold(attempt)
       return
     }
-    const why = this.#whyNotLater(attempt, 'replayable', attempt.retryAfterMs)
     this.#current = null
+    const why = this.#whyNotLater(attempt, 'replayable', attempt.retryAfterMs)
     this.#hold(attempt)
     if (why !== null) this.#win(this.#held as Attempt)
   }
 
-  informational (status: number, rawFields: Buffer[]): void {
-    this.#forward.informational(status, rawFields)
-  }
+  /** Hints of an attempt that may be followed by another, whose answer they would not fit, end here. */
+  informational (): void {}
 
   bodyChunk (attempt: Attempt, chunk: Buffer): boolean {
     return (attempt.answer as Answer).keep(chunk)
@@ -89,26 +89,27 @@ export class Attempts implements AttemptOwner, Movable {
   attemptFailed (attempt: Attempt, reason: Reason, outcome: Outcome, error: Error): void {
     if (this.#done) return
     if (reason === 'internal_error') this.#forward.reply.log.error({ err: error }, 'internal_error')
-    this.#failed(attempt, reason, outcome, error.message)
+    this.#failed({ attempt, reason, outcome, error: error.message })
   }
 
   // ---- what follows a failure
 
-  #failed (attempt: Attempt, reason: Reason, outcome: Outcome, error: string): void {
+  #failed (end: AttemptEnd): void {
+    const { attempt, reason } = end
     this.#unlist(attempt)
     const other = this.#beside(attempt)
     if (attempt === this.#held) {
       // The rest of an answer that was held will not come: it cannot be given any more.
       this.#held = null
-      this.#tell(attempt, reason, outcome, error, null)
+      this.#tell(end, null)
     } else if (other !== null) {
       this.#leaveTo(other)
-      this.#tell(attempt, reason, outcome, error, null)
+      this.#tell(end, null)
     } else {
       this.#current = null
       const { side, retry } = failureOf(reason)
       const ours = side === 'client' || reason === 'internal_error'
-      this.#tell(attempt, reason, outcome, error, ours ? 'failure' : this.#whyNotLater(attempt, retry, null))
+      this.#tell(end, ours ? 'failure' : this.#whyNotLater(attempt, retry, null))
       if (ours) return this.#giveUp(reason)
     }
     this.#first ??= reason
@@ -129,6 +130,8 @@ export class Attempts implements AttemptOwner, Movable {
 
   /** Schedules another attempt; or tells why there is none. */
   #whyNotLater (attempt: Attempt, retry: Retry, retryAfterMs: number | null): NoRetry | null {
+    // Nobody is left for another one to go beside.
+    this.#disarm()
     const waitMs = this.#succession.waitMs(retryAfterMs)
     // A hedge may have left an answer that is none to be retried.
     const why = this.#held !== null && !this.#isRetried(this.#held) ? 'failure' : this.#succession.whyNot(attempt, retry, waitMs, retryAfterMs, performance.now())
@@ -217,12 +220,13 @@ export class Attempts implements AttemptOwner, Movable {
   stalled (breaker: object): void {
     for (const attempt of [this.#current, this.#hedge]) {
       if (attempt === null || attempt.answer !== null || attempt.terms.lane.breakers[attempt.index] !== breaker) continue
-      this.#moveFrom(attempt, 'headers_timeout', 'cancelled', 'moved away: the upstream answers nobody any more')
+      this.#moveFrom({ attempt, reason: 'headers_timeout', outcome: 'cancelled', error: 'moved away: the upstream answers nobody any more' })
     }
   }
 
   /** Ends an attempt for which another one stands ready; false: there is none, and it goes on. */
-  #moveFrom (attempt: Attempt, reason: Reason, outcome: Outcome, error: string): boolean {
+  #moveFrom (end: AttemptEnd): boolean {
+    const { attempt, reason, outcome } = end
     const now = performance.now()
     const other = this.#beside(attempt)
     let next: Attempt | null = null
@@ -233,7 +237,7 @@ export class Attempts implements AttemptOwner, Movable {
     }
     this.#unlist(attempt)
     attempt.cancel(outcome)
-    this.#tell(attempt, reason, outcome === 'cancelled' ? 'ignored' : outcome, error, null)
+    this.#tell(outcome === 'cancelled' ? { ...end, outcome: 'ignored' } : end, null)
     this.#first ??= reason
     this.#disarm()
     if (next === null) {
@@ -266,18 +270,15 @@ export class Attempts implements AttemptOwner, Movable {
   }
 
   #limitReached (attempt: Attempt, stalled: boolean, now: number): void {
-    const reason = reasonOfLimit(attempt, this.#body, false)
-    const outcome = outcomeOfLimit(attempt, this.#body, stalled)
-    const error = messageOfLimit(attempt)
-    if (attempt.startMs > 0 && attempt.stage !== 'send') {
-      // Its share of the time is over. Where nobody can take the rest, it has all of it.
-      if (this.#moveFrom(attempt, reason, outcome, error)) return
-      attempt.startMs = 0
-      attempt.headersMs = attempt.terms.limits.headersMs
+    const end = endByLimit(attempt, this.#body, false, stalled)
+    if (attempt.hasShare) {
+      // Where nobody can take the rest of the time, it has all of it.
+      if (this.#moveFrom(end)) return
+      attempt.takeAll()
       if (this.#phaseLeft(attempt, now) >= earlyMs) return
     }
-    attempt.cancel(outcome)
-    this.#failed(attempt, reason, outcome, error)
+    attempt.cancel(end.outcome)
+    this.#failed(end)
   }
 
   /** The time of the whole exchange is over. */
@@ -285,12 +286,11 @@ export class Attempts implements AttemptOwner, Movable {
     let reason: Reason = this.#first ?? 'deadline_exceeded'
     for (const attempt of [this.#current, this.#hedge]) {
       if (attempt === null) continue
-      reason = reasonOfLimit(attempt, this.#body, true)
-      const outcome = outcomeOfLimit(attempt, this.#body, stalled)
-      const error = messageOfLimit(attempt)
+      const end = endByLimit(attempt, this.#body, true, stalled)
+      reason = end.reason
       this.#unlist(attempt)
-      attempt.cancel(outcome)
-      this.#tell(attempt, reason, outcome, error, 'deadline')
+      attempt.cancel(end.outcome)
+      this.#tell(end, 'deadline')
     }
     this.#current = this.#hedge = null
     if (this.#held?.answer?.complete === true) this.#win(this.#held)
@@ -323,8 +323,8 @@ export class Attempts implements AttemptOwner, Movable {
     for (const attempt of [this.#current, this.#hedge]) if (attempt !== null) this.#unlist(attempt)
   }
 
-  #tell (attempt: Attempt, reason: Reason, outcome: Outcome, error: string, noRetry: NoRetry | null): void {
-    this.#forward.host.attemptEnded(this.#forward.exchange, { attempt, reason, outcome, error, noRetry })
+  #tell (end: AttemptEnd, noRetry: NoRetry | null): void {
+    this.#forward.host.attemptEnded(this.#forward.exchange, end, noRetry)
   }
 
   #isRetried ({ answer }: Attempt): boolean {

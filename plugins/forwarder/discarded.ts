@@ -1,5 +1,6 @@
 import type { Answer } from './answer.ts'
-import type { Attempt, AttemptOwner } from './attempt.ts'
+import type { Attempt } from './attempt.ts'
+import type { AttemptOwner } from './owner.ts'
 import { exactTimer } from '../exact-timer.ts'
 
 /** So much of an answer that nobody wants is read for the sake of its connection, in bytes, and for so long, in ms. */

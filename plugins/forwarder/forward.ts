@@ -1,7 +1,7 @@
 import type { ServerResponse } from 'node:http'
 import type { Readable } from 'node:stream'
 import type { FastifyReply } from 'fastify'
-import { ExchangeError, type Exchange } from '../../lib/exchange.ts'
+import type { Exchange } from '../../lib/exchange.ts'
 import type { Outcome, Reason } from '../../lib/failure.ts'
 import type { ResponseFields } from '../../lib/http/response-head.ts'
 import type { NoRetry } from '../../lib/retry/policy.ts'
@@ -9,14 +9,16 @@ import { abortConnection, linger } from '../connection.ts'
 import { answererOf, setAnswerer, type Answerer } from '../refusal.ts'
 import type { AnswerChanges } from './answer-changes.ts'
 import type { Answer } from './answer.ts'
-import type { Attempt, AttemptOwner } from './attempt.ts'
+import type { Attempt } from './attempt.ts'
+import type { AttemptOwner } from './owner.ts'
 import type { Attempts } from './attempts.ts'
 import { Deadline, type Limited } from './deadline.ts'
 import { informational } from './informational.ts'
-import { messageOfLimit, outcomeOfLimit, phaseLeft, reasonOfLimit } from './phases.ts'
+import { endByLimit, phaseLeft, type AttemptEnd } from './phases.ts'
 import type { ClientBody } from './request-body.ts'
 import { ResponseBody, type BodySource } from './response-body.ts'
 import type { Terms } from './terms.ts'
+import { failInHooks, watchTail } from './tail.ts'
 import { removeFields } from './upstream-fields.ts'
 
 /** An answer as reply-from takes it. */
@@ -28,28 +30,16 @@ export interface UpstreamAnswer {
 
 export type AnswerCallback = (error: null, answer: UpstreamAnswer) => void
 
-/** What became of an attempt that has no whole answer. */
-export interface AttemptEnd {
-  attempt: Attempt
-  reason: Reason
-  outcome: Outcome
-  error: string
-  /** Why no other one follows; null: one does, or nobody asked. */
-  noRetry: NoRetry | null
-}
-
 /** How a forward tells its plugin what became of it. */
 export interface ForwardHost {
   readonly requestIdHeader: string
   /** Nothing was sent to the client yet: refuse with this reason. */
   refuse (reply: FastifyReply, reason: Reason): unknown
-  attemptEnded (exchange: Exchange, end: AttemptEnd): void
+  /** @param noRetry why no other attempt follows; null: one does, or nobody asked */
+  attemptEnded (exchange: Exchange, end: AttemptEnd, noRetry: NoRetry | null): void
   /** The answer of an attempt is given up in favour of a further one. */
   answerDropped (exchange: Exchange, attempt: Attempt): void
 }
-
-/** How long hooks that are at work on an answer that failed may take until its connection is broken off, in ms. */
-const hooksMs = 5000
 
 /**
  * One exchange on its way through: it knows the time limits, hands an attempt's answer up to reply-from and decides what the client
@@ -134,7 +124,7 @@ export class Forward implements AttemptOwner, BodySource, Answerer, Limited {
   attemptFailed (attempt: Attempt, reason: Reason, outcome: Outcome, error: Error): void {
     if (this.#over) return
     if (reason === 'internal_error') this.reply.log.error({ err: error }, 'internal_error')
-    this.host.attemptEnded(this.exchange, { attempt, reason, outcome, error: error.message, noRetry: null })
+    this.host.attemptEnded(this.exchange, { attempt, reason, outcome, error: error.message }, null)
     this.giveUp(reason)
   }
 
@@ -256,27 +246,14 @@ export class Forward implements AttemptOwner, BodySource, Answerer, Limited {
   expired (total: boolean, stalled: boolean): void {
     if (this.#attempts !== null) return this.#attempts.expired(total, stalled)
     const attempt = this.#attempt as Attempt
-    const outcome = this.#stream?.blocked === true ? 'cancelled' : outcomeOfLimit(attempt, this.#body, stalled)
-    const reason = reasonOfLimit(attempt, this.#body, total)
-    const error = messageOfLimit(attempt)
+    const end = endByLimit(attempt, this.#body, total, stalled)
+    const outcome = this.#stream?.blocked === true ? 'cancelled' : end.outcome
     attempt.cancel(outcome)
-    this.host.attemptEnded(this.exchange, { attempt, reason, outcome, error, noRetry: null })
-    this.giveUp(reason)
+    this.host.attemptEnded(this.exchange, { ...end, outcome }, null)
+    this.giveUp(end.reason)
   }
 
-  /**
-   * The answer is whole on our side, and the client is slow to take the last of it, or does not take it at all: from now on the
-   * connection's own idle timer watches, which sees the progress of a single write, too.
-   */
-  watchTail (): void {
-    const { raw } = this.reply
-    const { bodyIdleMs } = this.#terms.limits
-    if (bodyIdleMs === 0 || raw.writableFinished || raw.destroyed) return
-    raw.setTimeout(bodyIdleMs, () => {
-      this.exchange.fail('body_idle_timeout')
-      abortConnection(raw)
-    })
-  }
+  watchTail (): void { watchTail(this.reply.raw, this.exchange, this.#terms.limits.bodyIdleMs) }
 
   // ---- giving up
 
@@ -292,7 +269,7 @@ export class Forward implements AttemptOwner, BodySource, Answerer, Limited {
       abortConnection(raw)
       this.#stream?.destroy()
     } else if (this.#stream !== null) {
-      this.#failInHooks(this.#stream, reason)
+      failInHooks(raw, this.#stream, reason)
     } else {
       this.#refuse(reason)
     }
@@ -301,14 +278,6 @@ export class Forward implements AttemptOwner, BodySource, Answerer, Limited {
   #refuse (reason: Reason): void {
     this.host.refuse(this.reply, reason)
     this.#state = 'sent'
-  }
-
-  /** Hooks are at work on the answer: it fails where they hand it back, and the error handler answers. */
-  #failInHooks (stream: ResponseBody, reason: Reason): void {
-    const { raw } = this.reply
-    stream.fail(new ExchangeError(reason))
-    const timer = setTimeout(() => { if (!raw.headersSent) abortConnection(raw) }, hooksMs)
-    raw.once('close', () => { clearTimeout(timer) })
   }
 }
 

@@ -1,8 +1,10 @@
 import type { MirrorOptions, TimeoutOptions } from '../../config/schema.ts'
+import type { Outcome } from '../../lib/failure.ts'
 import type { Random } from '../../lib/random.ts'
 import { exactTimer } from '../exact-timer.ts'
-import { Attempt, type AttemptOwner } from './attempt.ts'
-import { outcomeOfLimit } from './phases.ts'
+import { Attempt } from './attempt.ts'
+import type { AttemptOwner } from './owner.ts'
+import { endByLimit } from './phases.ts'
 import type { Outgoing } from './outgoing.ts'
 import type { Terms } from './terms.ts'
 
@@ -86,7 +88,7 @@ class Copy implements AttemptOwner {
   begin (attempt: Attempt): void {
     const { headersMs, totalMs } = this.#limits
     this.begun = true
-    this.#limit(attempt, Math.min(headersMs || longestMs, totalMs || longestMs), outcomeOfLimit)
+    this.#limit(attempt, Math.min(headersMs || longestMs, totalMs || longestMs), (stalled) => endByLimit(attempt, null, false, stalled).outcome)
     attempt.upstream.enter(attempt)
   }
 
@@ -101,9 +103,9 @@ class Copy implements AttemptOwner {
   bodyEnd (): void { this.#end(false) }
   attemptFailed (): void { this.#end(true) }
 
-  #limit (attempt: Attempt, ms: number, outcome: typeof outcomeOfLimit): void {
+  #limit (attempt: Attempt, ms: number, outcome: (stalled: boolean) => Outcome): void {
     this.#stop = exactTimer(ms, (stalled) => {
-      attempt.cancel(outcome(attempt, null, stalled))
+      attempt.cancel(outcome(stalled))
       this.#end(true)
     })
   }

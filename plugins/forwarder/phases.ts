@@ -18,10 +18,24 @@ export function phaseLeft (attempt: Attempt, body: ClientBody | null, lastByteAt
   }
 }
 
-const waitsForClient = ({ stage }: Attempt, body: ClientBody | null): boolean => stage === 'send' && body?.waitingForClient === true
+/** How an attempt ended that has no whole answer. */
+export interface AttemptEnd {
+  readonly attempt: Attempt
+  readonly reason: Reason
+  readonly outcome: Outcome
+  readonly error: string
+}
 
-/** @param total it is the time of the whole exchange that is spent */
-export function reasonOfLimit (attempt: Attempt, body: ClientBody | null, total: boolean): Reason {
+/**
+ * How an attempt ends that has reached a limit.
+ * @param total it is the time of the whole exchange that is spent
+ * @param stalled our own loop stood still meanwhile
+ */
+export function endByLimit (attempt: Attempt, body: ClientBody | null, total: boolean, stalled: boolean): AttemptEnd {
+  return { attempt, reason: reasonOf(attempt, body, total), outcome: outcomeOf(attempt, body, stalled), error: `time limit reached while the attempt was at: ${attempt.stage}` }
+}
+
+function reasonOf (attempt: Attempt, body: ClientBody | null, total: boolean): Reason {
   const { stage } = attempt
   // Waiting for a connection until the time was spent: our capacity; for the client's body: its slowness. Not the upstream's.
   if (stage === 'waiting') return 'upstream_capacity'
@@ -31,11 +45,10 @@ export function reasonOfLimit (attempt: Attempt, body: ClientBody | null, total:
   return stage === 'headers' ? 'headers_timeout' : 'body_idle_timeout'
 }
 
-/** @param stalled our own loop stood still meanwhile */
-export function outcomeOfLimit (attempt: Attempt, body: ClientBody | null, stalled: boolean): Outcome {
+function outcomeOf (attempt: Attempt, body: ClientBody | null, stalled: boolean): Outcome {
   if (attempt.stage === 'waiting') return 'ignored'
   if (waitsForClient(attempt, body)) return 'cancelled'
   return stalled ? 'ignored' : 'failure'
 }
 
-export const messageOfLimit = ({ stage }: Attempt): string => `time limit reached while the attempt was at: ${stage}`
+const waitsForClient = ({ stage }: Attempt, body: ClientBody | null): boolean => stage === 'send' && body?.waitingForClient === true

@@ -6,7 +6,7 @@ import { CompiledRoute } from '../../lib/route/compiled.ts'
 import { fieldOf } from '../../lib/route/conditions.ts'
 import type { UpstreamPools } from '../upstream-pools.ts'
 import { noMirrors } from './mirror.ts'
-import { noCounts, Terms, WaitingLists, type PoolRecord, type UpstreamLane } from './terms.ts'
+import { noCounts, Terms, WaitingLists, type PoolRecord, type TermOptions, type UpstreamLane, type UsualTimes } from './terms.ts'
 
 /** What a route says about its forwarding; all but the pool may be left out. */
 export type ForwardRoute = Pick<RouteOptions, 'stripPrefix' | 'prefix' | 'timeouts' | 'retry' | 'maxBodyBytes' | 'priority' | 'mirror'> & { pool: string, path?: string }
@@ -15,26 +15,30 @@ export type ForwardRoute = Pick<RouteOptions, 'stripPrefix' | 'prefix' | 'timeou
 export type AnyRoute = CompiledRoute | ForwardRoute
 
 const kTerms = Symbol('breakwater.terms')
-interface TaggedRoute { [kTerms]?: Map<string, Terms> }
+interface TaggedLane { [kTerms]?: WeakMap<object, Terms> }
+const kUsual = Symbol('breakwater.usual')
+/** By pool name. */
+interface TaggedRoute { [kUsual]?: Map<string, UsualTimes> }
 
-const plain = {}
-
-/** The terms of every route at every pool, made on first use and kept with the route. */
+/**
+ * The terms of every route at every pool, made on first use. They are kept with the lane, and go with it: a route that nobody asks
+ * for any more must not hold a lane, with all that hangs on it, that a change has replaced. What is usual is kept with the route.
+ */
 export class TermsBook {
   readonly lists = new WaitingLists()
   readonly #pools: UpstreamPools
   /** By pool name. */
   readonly #records = new Map<string, PoolRecord>()
-  /** Of the routes that say nothing about terms. */
-  readonly #plain = new Map<string, Terms>()
+  /** Stands for the routes that say nothing about terms. */
+  readonly #plain: TermOptions & TaggedRoute = {}
 
   constructor (pools: UpstreamPools) {
     this.#pools = pools
   }
 
   of (route: AnyRoute, lane: UpstreamLane): Terms {
-    if (route instanceof CompiledRoute) return this.#kept((route as TaggedRoute)[kTerms] ??= new Map(), route.options, lane)
-    const terms = this.#kept(this.#plain, plain, lane)
+    if (route instanceof CompiledRoute) return this.#kept(route, route.options, lane)
+    const terms = this.#kept(this.#plain, this.#plain, lane)
     return route.timeouts === undefined && route.retry === undefined ? terms : terms.but(route)
   }
 
@@ -44,13 +48,18 @@ export class TermsBook {
     return record
   }
 
-  #kept (known: Map<string, Terms>, options: Pick<RouteOptions, 'timeouts' | 'retry'>, lane: UpstreamLane): Terms {
+  #kept (route: object, options: TermOptions, lane: UpstreamLane): Terms {
+    const known = (lane as TaggedLane)[kTerms] ??= new WeakMap()
+    return known.get(route) ?? this.#make(known, route, options, lane)
+  }
+
+  #make (known: WeakMap<object, Terms>, route: TaggedRoute, options: TermOptions, lane: UpstreamLane): Terms {
     const { name } = lane.pool
-    const terms = known.get(name)
-    if (terms !== undefined && terms.lane === lane) return terms
-    for (const map of [known, this.#records]) for (const pool of map.keys()) if (this.#pools.get(pool) === undefined) map.delete(pool)
-    const made = Terms.of(lane, options, this.record(name), this.lists, terms ?? null)
-    known.set(name, made)
+    const usual = route[kUsual] ??= new Map<string, UsualTimes>()
+    for (const map of [usual, this.#records]) for (const pool of map.keys()) if (this.#pools.get(pool) === undefined) map.delete(pool)
+    const made = Terms.of(lane, options, this.record(name), this.lists, usual.get(name) ?? null)
+    usual.set(name, made.times())
+    known.set(route, made)
     return made
   }
 }
@@ -65,4 +74,5 @@ export function keyOf ({ by, name = '' }: HashOptions, raw: IncomingMessage, pat
   }
 }
 
-const keyOfText = (value: string | null): number => value === null ? -1 : hashKey(value)
+/** An empty value tells nobody apart. */
+const keyOfText = (value: string | null): number => value === null || value === '' ? -1 : hashKey(value)

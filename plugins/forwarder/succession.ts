@@ -3,7 +3,8 @@ import type { Random } from '../../lib/random.ts'
 import { backoffMs } from '../../lib/retry/backoff.ts'
 import { attemptHeadersMs } from '../../lib/retry/limits.ts'
 import { leastUsefulMs, whyNoRetry, type NoRetry, type RetryFacts } from '../../lib/retry/policy.ts'
-import { Attempt, type AttemptOwner } from './attempt.ts'
+import { Attempt } from './attempt.ts'
+import type { AttemptOwner } from './owner.ts'
 import type { Forward } from './forward.ts'
 import type { Outgoing } from './outgoing.ts'
 import type { AnyRoute } from './route.ts'
@@ -80,7 +81,8 @@ export class Succession {
 
   /** How long to wait before the next attempt, in ms. @param retryAfterMs what an answer asks for */
   waitMs (retryAfterMs: number | null): number {
-    return Math.max(backoffMs(this.#made, this.#terms.retry.backoff, this.#context.random), retryAfterMs ?? 0)
+    // The back-off comes on top of what an answer asks for: those that it has told the same must not all come back at once.
+    return backoffMs(this.#made, this.#terms.retry.backoff, this.#context.random) + (retryAfterMs ?? 0)
   }
 
   /**

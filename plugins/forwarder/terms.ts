@@ -63,6 +63,9 @@ export class WaitingLists {
 /** What the options of a route say that counts here. */
 export type TermOptions = Pick<RouteOptions, 'timeouts' | 'retry'>
 
+/** The usual time to a head at each upstream, by its id. */
+export type UsualTimes = ReadonlyMap<string, UsualLatency>
+
 /** What is kept of a pool by its name, whatever its options are now. */
 export interface PoolRecord {
   readonly counts: ForwardCounts
@@ -100,13 +103,13 @@ export class Terms {
     this.waiting = shared.waiting
   }
 
-  /** @param before the terms that held until the pool changed: what is usual at those who stay is not forgotten */
-  static of (lane: UpstreamLane, own: TermOptions, record: PoolRecord, lists: WaitingLists, before: Terms | null): Terms {
+  /** @param before what was usual until the pool changed: for those who stay it is not forgotten */
+  static of (lane: UpstreamLane, own: TermOptions, record: PoolRecord, lists: WaitingLists, before: UsualTimes | null): Terms {
     const { options, upstreams } = lane.pool
     const { mode, stall } = options.breaker
     return new Terms(lane, limitsOf(options.timeouts, own), retryOf(options.retry, own), {
       counts: record.counts,
-      usual: mode === 'off' || stall.outstanding === 0 ? null : upstreams.map(({ id }) => before?.usualOf(id) ?? new UsualLatency()),
+      usual: mode === 'off' || stall.outstanding === 0 ? null : upstreams.map(({ id }) => before?.get(id) ?? new UsualLatency()),
       hedging: hedgingOf(record, options.retry.hedge.percentile),
       waiting: lane.breakers.map((breaker) => breaker === null ? null : lists.of(breaker))
     })
@@ -117,8 +120,9 @@ export class Terms {
     return new Terms(this.lane, limitsOf(this.limits, own), retryOf(this.retry, own), this)
   }
 
-  usualOf (id: string): UsualLatency | undefined {
-    return this.usual?.[this.lane.pool.upstreams.findIndex((upstream) => upstream.id === id)]
+  /** What is usual, without the lane that it was found in. */
+  times (): UsualTimes {
+    return new Map(this.usual?.map((usual, index) => [(this.lane.pool.upstreams[index] as Upstream).id, usual]))
   }
 }
 

@@ -1,15 +1,15 @@
 import type { FastifyBaseLogger } from 'fastify'
 import type { Clock } from '../../lib/clock.ts'
 import type { FailedCause, HealthCause } from '../../lib/health/cause.ts'
-import { checkOptions, type CheckOptions } from '../../lib/health/options.ts'
+import type { CheckOptions } from '../../lib/health/options.ts'
 import { removalLimit, servesNobody, type RemovalLimit } from '../../lib/health/removal.ts'
 import { delayUntil, firstShare, nextCheckAt, repeatAt } from '../../lib/health/schedule.ts'
 import { afterCheck, heldBack, initialHealth, underOptions, type HealthState } from '../../lib/health/streak.ts'
-import { checkTarget } from '../../lib/health/target.ts'
 import type { Random } from '../../lib/random.ts'
 import type { Upstream, UpstreamPool } from '../upstream-pools.ts'
 import type { Checker, Subject, Verdict } from './checker.ts'
 import { HttpChecker } from './http-checker.ts'
+import { isSameSubject, subjectOf } from './subject.ts'
 import { TcpChecker } from './tcp-checker.ts'
 import { pollingView, type CheckResult, type HealthView } from './view.ts'
 
@@ -44,6 +44,8 @@ export interface Member {
 export class Tracker {
   readonly #context: TrackerContext
   #member: Member
+  /** The upstream as it stands now, until `update` takes it over. */
+  #next: Member | null = null
   #subject: Subject
   #checker: Checker
   #state: HealthState
@@ -57,7 +59,7 @@ export class Tracker {
   constructor (member: Member, context: TrackerContext) {
     this.#context = context
     this.#member = member
-    this.#subject = subjectOf(member, context)
+    this.#subject = subjectOf(member.pool, member.upstream, context.clock)
     this.#checker = checkerOf(this.#subject)
     this.#state = initialHealth(this.#options, Date.now())
     this.#tell()
@@ -91,6 +93,7 @@ export class Tracker {
 
   /** Ends the polling. What a running check finds is dropped. */
   stop (): void {
+    this.#next = null
     this.#polling = false
     clearTimeout(this.#timer)
     this.#checker.destroy()
@@ -112,21 +115,32 @@ export class Tracker {
     return running
   }
 
+  /** Gives it the upstream as it stands now; the last one given counts. */
+  expect (member: Member): void {
+    this.#next = member
+  }
+
   /**
-   * Takes the upstream over as it stands after a reload. The belief is kept. A check that runs is dropped and made anew if the
-   * address, the checks or the connection are not what they were.
+   * Takes over what it was given, if that has not been done: who is told of it may give it another one meanwhile. The belief is
+   * kept. A check that runs is dropped and made anew if the address, the checks or the connection are not what they were.
    */
-  update (member: Member): void {
-    const subject = subjectOf(member, this.#context)
+  update (): void {
+    const member = this.#next
+    if (member === null) return
+    const { pool, upstream } = this.#member
+    this.#next = null
     this.#member = member
-    if (isSame(subject, this.#subject)) return this.#tell()
+    if (member.upstream === upstream && member.pool.options === pool.options) return this.#tell()
+    const subject = subjectOf(member.pool, member.upstream, this.#context.clock)
+    if (isSameSubject(subject, this.#subject)) return this.#tell()
     const polling = this.#polling
     this.stop()
     this.#subject = subject
     this.#checker = checkerOf(subject)
     this.#running = undefined
-    this.#commit(underOptions(this.#state, Date.now(), subject.options), 'checks_off')
+    // Before anybody is told, who may end the polling.
     if (polling) this.poll()
+    this.#commit(underOptions(this.#state, Date.now(), subject.options), 'checks_off')
   }
 
   #resultOf ({ passed, status, cause, ms }: Verdict): CheckResult {
@@ -200,14 +214,5 @@ export class Tracker {
     this.#timer.unref()
   }
 }
-
-function subjectOf ({ pool: { options }, upstream }: Member, { clock }: TrackerContext): Subject {
-  const checks = checkOptions(options.health, upstream.options.health)
-  const { url, host } = upstream
-  return { url, settings: upstream.connector(), target: checkTarget(url, host, checks.port), options: checks, keepAliveMs: options.connections.keepAliveMs, clock }
-}
-
-/** Whether both are checked in the same way. A subject is data but for its clock, and an address that is known already is in its id. */
-const isSame = (one: Subject, other: Subject): boolean => JSON.stringify(one) === JSON.stringify(other)
 
 const checkerOf = (subject: Subject): Checker => subject.options.type === 'tcp' ? new TcpChecker(subject) : new HttpChecker(subject)

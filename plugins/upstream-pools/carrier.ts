@@ -76,8 +76,9 @@ export class Carrier extends Client {
     this.#state.carries = true
   }
 
-  /** The request has been answered whole. @param now monotonic ms */
+  /** The request has been answered whole: an idle connection holds nothing of it. @param now monotonic ms */
   end (now: number): void {
+    this.#state.request = null
     this.#state.carries = false
     this.#state.idleSince = now
   }

@@ -1,7 +1,7 @@
-import { readFileSync } from 'node:fs'
 import { isIPv6, type LookupFunction, type Socket } from 'node:net'
 import { TLSSocket } from 'node:tls'
 import { buildConnector } from 'undici'
+import { readRegularFile } from '../../config/regular-file.ts'
 import type { PoolOptions } from '../../config/schema.ts'
 import type { UpstreamUrl } from '../../lib/upstream-url.ts'
 import { exactTimer } from '../exact-timer.ts'
@@ -30,21 +30,25 @@ export interface ConnectSettings {
   lookup?: LookupFunction
 }
 
-/**
- * Reads the files that the options name. Throws what `readFileSync` throws.
- * @param address where the URL's host is, if that is known already; the host stays the name that certificates are checked against
- */
-export function connectSettings (url: UpstreamUrl, tls: PoolOptions['tls'], address: string | null = null): ConnectSettings {
+/** The settings of TLS that all https upstreams of a pool share. Reads the files that the options name, and throws what `readRegularFile` throws. */
+export function tlsSettings (tls: PoolOptions['tls']): ConnectSettings {
   const settings: ConnectSettings = {}
-  if (url.socketPath !== null) settings.socketPath = url.socketPath
-  if (address !== null) settings.lookup = lookupOf(address)
-  if (!url.secure || tls === undefined) return settings
-  if (tls.ca !== undefined) settings.ca = readFileSync(tls.ca, 'utf8')
-  if (tls.cert !== undefined) settings.cert = readFileSync(tls.cert, 'utf8')
-  if (tls.key !== undefined) settings.key = readFileSync(tls.key, 'utf8')
+  if (tls === undefined) return settings
+  if (tls.ca !== undefined) settings.ca = readRegularFile(tls.ca).toString()
+  if (tls.cert !== undefined) settings.cert = readRegularFile(tls.cert).toString()
+  if (tls.key !== undefined) settings.key = readRegularFile(tls.key).toString()
   if (tls.servername !== undefined) settings.servername = tls.servername
   if (tls.insecureSkipVerify) settings.rejectUnauthorized = false
   return settings
+}
+
+/** @param address where the URL's host is, if that is known already; the host stays the name that certificates are checked against */
+export function connectSettings (url: UpstreamUrl, tls: ConnectSettings, address: string | null = null): ConnectSettings {
+  return {
+    ...url.socketPath !== null && { socketPath: url.socketPath },
+    ...address !== null && { lookup: lookupOf(address) },
+    ...url.secure && tls
+  }
 }
 
 function lookupOf (address: string): LookupFunction {

@@ -5,8 +5,8 @@ import { StickyTable } from '../../lib/balance/sticky.ts'
 import type { Random } from '../../lib/random.ts'
 import { RetryBudget } from '../../lib/retry/budget.ts'
 import { parseUpstreamUrl, type UpstreamUrl } from '../../lib/upstream-url.ts'
-import { connectSettings } from './connector.ts'
-import { UpstreamState } from './state.ts'
+import { connectSettings, tlsSettings, type ConnectSettings } from './connector.ts'
+import { UpstreamState, type Drain } from './state.ts'
 import { connectionKey, Transport } from './transport.ts'
 import { Upstream } from './upstream.ts'
 
@@ -45,6 +45,8 @@ interface Running {
 /** What becomes of a pool, worked out whole before anything is changed: reading a certificate may fail. */
 export interface Plan {
   readonly change: MembersChange
+  /** Nothing changes at all. */
+  readonly same: boolean
   /** Makes it so; nothing at all where nothing changes. Does not throw. */
   commit (): void
 }
@@ -54,15 +56,15 @@ interface Wanted {
   address: string | null
   options: UpstreamOptions
   discovered: boolean
-  /** It is not wanted any more, and serves until one of those that are has been found healthy. */
+  /** It is not wanted any more, and serves until those that are have been looked at. */
   leaving: boolean
 }
 
-/** Behind every tier that can be configured. */
-const leavingTier = 10
-
-/** How long members that are not wanted any more serve at most while those that are have not been found healthy, in ms. */
+/** How long members that are not wanted any more serve at most while those that are have not been looked at, in ms. */
 const warmMs = 10000
+
+/** Drains of upstreams that are gone that are remembered for their return. */
+const maxRemembered = 256
 
 /** What is running of a pool, by its name: it outlives reloads and gives a new snapshot for each change. */
 export class PoolRuntime {
@@ -75,6 +77,10 @@ export class PoolRuntime {
   /** When those that are leaving have to be gone; Infinity: nobody is. */
   #leaveBy = Infinity
   #discovered: readonly DiscoveredUpstream[] = []
+  /** What the files of `tls` said when the options were taken. */
+  #tls: ConnectSettings = {}
+  /** Drains of upstreams that have gone, by id: an answer of a resolver without one of them is no operator's leave to use it again. */
+  readonly #drains = new Map<string, Drain>()
   #snapshot: UpstreamPool | null = null
   #lane: Lane<UpstreamPool, Upstream> | null = null
 
@@ -97,18 +103,19 @@ export class PoolRuntime {
   }
 
   /**
-   * Where nobody of the new members is known to be healthy and somebody of the old ones is, the old ones stay for a while in a tier
-   * behind all others: a change of all addresses at once refuses nobody.
+   * While too few of the new members are known to be healthy, and some have not been looked at, the old ones stay and serve: a change
+   * of addresses leaves nobody without a server, and no few servers with everybody.
    * @param members what discovery has found; left out: as before
    */
   plan (options: PoolOptions, members: readonly DiscoveredUpstream[] = this.#discovered, mayStay = true): Plan {
     const wanted = wantedOf(options, options.discovery === undefined ? [] : members)
+    const tls = options === this.#snapshot?.options ? this.#tls : tlsSettings(options.tls)
     if (mayStay) this.#keepLeaving(wanted, options)
     // A pool whose first members come now has nobody that they could join.
     const running = new Map<string, Running>()
     for (const [id, { url, address }] of wanted) {
       const known = this.#running.get(id)
-      const settings = connectSettings(url, options.tls, address)
+      const settings = connectSettings(url, tls, address)
       const key = connectionKey(url, address, settings, options)
       running.set(id, {
         state: known?.state ?? new UpstreamState(this.#signal, this.#running.size > 0),
@@ -124,29 +131,28 @@ export class PoolRuntime {
     }
     const same = this.#snapshot !== null && change.added.length + change.removed.length === 0 && isDeepStrictEqual(options, this.#snapshot.options) &&
       isDeepStrictEqual(members, this.#discovered) && Array.from(running).every(([id, { key }]) => this.#running.get(id)?.key === key)
-    return { change, commit: same ? () => {} : () => { this.#commit(options, members, wanted, running) } }
+    return { change, same, commit: same ? () => {} : () => { this.#commit(options, members, wanted, running, tls) } }
   }
 
-  #keepLeaving (wanted: Map<string, Wanted>, { health }: PoolOptions): void {
+  #keepLeaving (wanted: Map<string, Wanted>, { health, spillOver }: PoolOptions): void {
     if (this.#snapshot === null || !health.enabled || wanted.size === 0) return
-    const serves = ({ healthy, draining }: UpstreamState): boolean => healthy && !draining
-    if (Array.from(wanted.keys()).some((id) => serves(this.#running.get(id)?.state ?? unknownState))) return
+    if (areEnough(Array.from(wanted.keys(), (id) => this.#running.get(id)?.state ?? unknownState), spillOver)) return
     for (const { id, url, address, options, discovered, state } of this.#snapshot.upstreams) {
-      if (!wanted.has(id) && serves(state)) wanted.set(id, { url, address, options: { ...options, priority: leavingTier }, discovered, leaving: true })
+      if (!wanted.has(id) && serves(state)) wanted.set(id, { url, address, options, discovered, leaving: true })
     }
   }
 
-  /** Lets those go that were only kept until others are healthy, if it is time; null: it is not, or nobody is leaving. */
+  /** Lets those go that were only kept until others have been looked at, if it is time; null: it is not, or nobody is leaving. */
   release (now: number): MembersChange | null {
     if (this.#leaveBy === Infinity) return null
     const { upstreams, options } = this.snapshot
-    if (now < this.#leaveBy && !upstreams.some(({ leaving, healthy, draining }) => !leaving && healthy && !draining)) return null
+    if (now < this.#leaveBy && !areEnough(upstreams.flatMap(({ leaving, state }) => leaving ? [] : [state]), options.spillOver)) return null
     const { change, commit } = this.plan(options, this.#discovered, false)
     commit()
     return change
   }
 
-  #commit (options: PoolOptions, members: readonly DiscoveredUpstream[], wanted: ReadonlyMap<string, Wanted>, running: Map<string, Running>): void {
+  #commit (options: PoolOptions, members: readonly DiscoveredUpstream[], wanted: ReadonlyMap<string, Wanted>, running: Map<string, Running>, tls: ConnectSettings): void {
     const upstreams = Array.from(wanted, ([id, parts]) => {
       const { state, transport } = running.get(id) as Running
       return new Upstream({ ...parts, pool: this.name, poolOptions: options, state, transport })
@@ -156,6 +162,7 @@ export class PoolRuntime {
     this.#leaveBy = leaving ? Math.min(this.#leaveBy, performance.now() + warmMs) : Infinity
     this.#running = running
     this.#discovered = members
+    this.#tls = tls
     this.#budget.configure(options.retry.budget)
     this.#snapshot = Object.freeze({
       name: this.name,
@@ -165,13 +172,33 @@ export class PoolRuntime {
       budget: this.#budget,
       sticky: options.sticky === undefined ? null : new StickyTable(options.sticky, this.name, upstreams.map(({ id }) => id))
     })
+    this.#lane?.supersede()
     this.#lane = null
     for (const [id, { state, transport }] of before) {
       const now = running.get(id)
       if (now?.transport !== transport) this.#retire(transport)
-      if (now === undefined) state.leave()
+      if (now === undefined) {
+        this.#remember(id, state.drain)
+        state.leave()
+      }
     }
     this.#signal.touch()
+  }
+
+  #remember (id: string, drain: Drain | null): void {
+    if (drain === null) return
+    this.#drains.set(id, drain)
+    for (const oldest of this.#drains.keys()) {
+      if (this.#drains.size <= maxRemembered) break
+      this.#drains.delete(oldest)
+    }
+  }
+
+  /** The drain of an upstream that has come back, if it is not over; it is forgotten here. */
+  takeDrain (id: string): Drain | null {
+    const drain = this.#drains.get(id) ?? null
+    this.#drains.delete(id)
+    return drain === null || (drain.until !== null && Date.parse(drain.until) <= Date.now()) ? null : drain
   }
 
   /** The pool is no more: exchanges at it end, new ones do not begin. */
@@ -198,8 +225,17 @@ export class PoolRuntime {
   }
 }
 
+type Seen = Pick<UpstreamState, 'healthy' | 'checked' | 'draining'>
+
 /** One that is not known yet. */
-const unknownState = { healthy: false, draining: false } as UpstreamState
+const unknownState: Seen = { healthy: false, checked: false, draining: false }
+
+const serves = ({ healthy, draining }: Seen): boolean => healthy && !draining
+
+/** Whether these can do without those that were there before: enough of them serve, or all have been looked at. */
+function areEnough (states: readonly Seen[], spillOver: number): boolean {
+  return spillOver * states.filter(serves).length >= states.length || states.every(({ checked, draining }) => checked || draining)
+}
 
 /** The configured upstreams first, then what was found; the first of one id counts. */
 function wantedOf ({ upstreams }: PoolOptions, members: readonly DiscoveredUpstream[]): Map<string, Wanted> {

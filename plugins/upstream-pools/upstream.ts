@@ -43,7 +43,7 @@ export class Upstream implements Member {
   readonly transport: Transport
   /** It came from the pool's discovery, not from the configuration. */
   readonly discovered: boolean
-  /** It is not wanted any more, and serves until one of those that are has been found healthy. */
+  /** It is not wanted any more, and serves until those that are have been looked at. */
   readonly leaving: boolean
   readonly #maxInFlight: number
   readonly #ejects: boolean

@@ -55,7 +55,7 @@ export const UpstreamView = object({
   ejectedUntil: nullable(time('End of its ejection by passive observation.')),
   breaker: nullable(state),
   discovered: Type.Boolean({ description: 'Found by discovery, not configured.' }),
-  leaving: Type.Boolean({ description: 'Not wanted any more; it serves until one of those that are has been found healthy.' }),
+  leaving: Type.Boolean({ description: 'Not wanted any more; it serves until those that are have been looked at.' }),
   inFlight: count('Exchanges at it now.'),
   waiting: count('Of these, how many wait for a connection.'),
   busyConnections: count('Connections that serve an exchange now.'),

@@ -194,9 +194,26 @@ test('a ConfigError names its source and lists what is wrong', () => {
   })
 })
 
-test('more errors than anybody reads are counted', () => {
+test('of more errors than anybody reads the first hundred are told, and that there are more', () => {
   const error = new ConfigError('x', Array.from({ length: 250 }, (_, index) => ({ path: `p${index}`, message: 'm' })))
-  equal(error.errors.length, 250)
-  ok(formatConfigError(error).startsWith('250 errors in x\n  - p0: m\n'))
-  ok(formatConfigError(error).endsWith('  - p99: m\n  - and 150 more'))
+  equal(error.errors.length, 101)
+  deepEqual(error.errors.at(-1), { path: '', message: 'and more' })
+  ok(formatConfigError(error).startsWith('more than 100 errors in x\n  - p0: m\n'))
+  ok(formatConfigError(error).endsWith('  - p99: m\n  - and more'))
+  equal(new ConfigError('x', error.errors).errors.length, 101)
+  equal(new ConfigError('x', error.errors.slice(0, 100)).errors.length, 100)
+})
+
+test('a hundred problems are the most, whichever check finds them', () => {
+  const many = (make: (index: number) => unknown) => Array.from({ length: 20000 }, (_, index) => make(index))
+  const keys = Object.fromEntries(many(index => [`k${index}`, 1]) as [string, number][])
+  const pools = Object.fromEntries(many(index => [`p${index}`, { upstreams: [] }]) as [string, unknown][])
+  for (const input of [keys, withShop(keys), { pools }, { ...withShop(), routes: many(index => ({ path: `/${index}`, pool: `sho${index}` })) },
+    { ...withShop(), routes: many(() => '${}') }, withShop({ upstreams: many(() => ({ url: 'http://a' })) })]) {
+    const lines = linesOf(() => parseConfig(input, 'x', { env: {} }))
+    equal(lines.length, 101)
+    equal(lines.at(-1), 'and more')
+  }
+  const lines = linesOf(() => parseConfig({ pools, routes: [{ path: '/', pool: 'p' }] }, 'x'))
+  ok(lines.every(line => line.length < 2000))
 })

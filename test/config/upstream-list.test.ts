@@ -36,6 +36,17 @@ test('what is no list, no text and no YAML is refused as a whole', () => {
   }
 })
 
+test('a thousand upstreams are the most', () => {
+  const list = (length: number) => JSON.stringify(Array.from({ length }, (_, index) => ({ url: `http://a:${index + 1}` })))
+  assert.equal(parse(list(1000)).length, 1000)
+  assert.deepEqual(linesOf(() => parse(list(1001))), ['must be a list of at most 1000 upstreams, got 1001'])
+  assert.deepEqual(linesOf(() => parse('- 1\n'.repeat(50000))), ['must be a list of at most 1000 upstreams, got 50000'])
+})
+
+test('a list that is nested too deep is refused, any number of times', () => {
+  for (let time = 0; time < 20; time++) assert.deepEqual(linesOf(() => parse('['.repeat(3000 + time))), ['is nested too deep'])
+})
+
 test('variables are not looked up', () => {
   process.env['BREAKWATER_TEST_LIST'] = 'a'
   try {

@@ -4,40 +4,11 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { promisify } from 'node:util'
-import type { DiscoveredUpstream, DiscoverySource } from '../../plugins/discovery.ts'
+import type { DiscoveredUpstream } from '../../plugins/discovery.ts'
 import { until } from '../support/wait.ts'
 import { DnsServer } from './discovery/dns-server.ts'
 import { dnsOptions, folder, harness } from './discovery/fixtures.ts'
-
-/** A source that a test plays. */
-class Played implements DiscoverySource {
-  readonly calls: string[] = []
-  report: (members: readonly DiscoveredUpstream[], incomplete?: Error) => void = () => {}
-  fail: (error: Error) => void = () => {}
-  nextAt: number | null = null
-  /** What is done when it is started. */
-  begin: () => void = () => {}
-  end: () => void | Promise<void> = () => {}
-
-  start (report: this['report'], fail: this['fail']): void {
-    this.calls.push('start')
-    this.report = report
-    this.fail = fail
-    this.begin()
-  }
-
-  stop (): void | Promise<void> {
-    this.calls.push('stop')
-    return this.end()
-  }
-
-  refresh (): void {
-    this.calls.push('refresh')
-  }
-}
-
-const at = (...ports: number[]): DiscoveredUpstream[] => ports.map((port) => ({ url: `http://10.0.0.1:${port}` }))
-const idsOf = (...ports: number[]): string[] => ports.map((port) => `10.0.0.1:${port}`)
+import { at, idsOf, Played } from './discovery/played.ts'
 
 test('a source of somebody else\'s is started when the app is ready, followed, and stopped with the app', async (t) => {
   const { app, ids, types } = await harness(t, { shop: { source: 'mine' } }, { readyMs: 0 })
@@ -126,19 +97,6 @@ test('a list that its source changes after it was reported is no matter, until i
   assert.deepEqual([ids(), pools.given.get('shop')![0]!.weight], [idsOf(1, 2), 1])
   mine.report(list)
   assert.deepEqual([ids(), pools.given.get('shop')![0]!.weight], [idsOf(1), 7])
-})
-
-test('a list that the pool refuses is a failure, and the next one is tried', async (t) => {
-  const { app, ids, pools, log } = await harness(t, { shop: { source: 'mine' } }, { readyMs: 0 })
-  const mine = new Played()
-  app.discovery.provide('mine', mine)
-  await app.ready()
-  pools.refuses = new Error('the certificate is gone')
-  mine.report(at(1))
-  assert.deepEqual([ids(), log.find('discovery_failed')!['error'], app.discovery.view()[0]!.members], [[], 'the certificate is gone', []])
-  pools.refuses = null
-  mine.report(at(1))
-  assert.deepEqual([ids(), log.all('discovery_recovered').length], [idsOf(1), 1])
 })
 
 test('an incomplete list is used, and is told as a failure until a whole one comes', async (t) => {
@@ -249,21 +207,6 @@ test('a listener that throws or leaves is nobody else\'s concern', async (t) => 
   assert.deepEqual([types(), log.all('listener_failed').length], [['discovery_changed'], 1])
 })
 
-test('a pool that refuses its members at a sync is told as a failure, and the sync goes on', async (t) => {
-  const { app, pools, log, ids } = await harness(t, { plain: { source: 'mine' }, shop: { source: 'mine' } }, { readyMs: 0 })
-  const mine = new Played()
-  app.discovery.provide('mine', mine)
-  await app.ready()
-  mine.report(at(1))
-  pools.refuses = new Error('the certificate is gone')
-  pools.define('plain')
-  app.discovery.sync()
-  assert.deepEqual([log.all('discovery_forget_failed').length, log.find('discovery_failed')!['error']], [1, 'the certificate is gone'])
-  pools.refuses = null
-  mine.report(at(2))
-  assert.deepEqual([ids('shop'), app.discovery.view().map(({ pool, stale }) => [pool, stale])], [idsOf(2), [['shop', false]]])
-})
-
 test('discovery does not keep a process alive', async (t) => {
   const dns = await DnsServer.start(t)
   dns.addresses('shop.test', ['10.0.0.1'])
@@ -294,4 +237,15 @@ test('a stop that fails is logged, and the app closes', async (t) => {
   await app.ready()
   await app.close()
   assert.equal(log.all('discovery_stop_failed').length, 1)
+})
+
+test('a stop that never ends is logged, and the app closes without it', async (t) => {
+  const { app, log } = await harness(t, { shop: { source: 'mine' }, other: { source: 'quick' } }, { readyMs: 0 })
+  const mine = new Played()
+  mine.end = () => new Promise(() => {})
+  app.discovery.provide('mine', mine)
+  app.discovery.provide('quick', new Played())
+  await app.ready()
+  await app.close()
+  assert.deepEqual(log.all('discovery_stop_late').map(({ pool, level }) => [pool, level]), [['shop', 40]])
 })

@@ -144,9 +144,10 @@ export function answering (options: AnswerOptions | Buffer = {}): RawHandler {
   return socket => send(socket, bytes)
 }
 
-/** Cuts the connection with a RST. */
+/** Cuts the connection with a RST; one that is ending already is just destroyed, as Node fails to reset it and never lets go of it. */
 export function reset (socket: Socket): void {
-  socket.resetAndDestroy()
+  if (socket.writableEnded) socket.destroy()
+  else socket.resetAndDestroy()
 }
 
 /** Does nothing until the connection is gone. */

@@ -69,6 +69,28 @@ for (const [name, chain, client] of chains) {
   })
 }
 
+const elements: Array<[name: string, lines: string[], client: string]> = [
+  ['an address', ['Forwarded: for=203.0.113.9;proto=https'], '203.0.113.9'],
+  ['several lines', ['Forwarded: for=1.2.3.4, for="[2001:db8::1]:4711"', 'forwarded: for=10.0.0.7;host="a,b"'], '2001:db8::1'],
+  ['a hop that does not tell', ['Forwarded: for=203.0.113.9, for=_hidden, for=10.0.0.7'], '10.0.0.7'],
+  ['a quoted string over two lines', ['Forwarded: for=1.2.3.4;host="', 'Forwarded: for=203.0.113.9'], '127.0.0.1'],
+  ['X-Forwarded-For beside it', ['Forwarded: for=1.2.3.4', 'X-Forwarded-For: 203.0.113.9'], '203.0.113.9']
+]
+for (const [name, lines, client] of elements) {
+  test(`the client's address behind trusted proxies that write Forwarded: ${name}`, async (t) => {
+    const gateway = await startBoth(t, { server: { trustedProxies: ['127.0.0.1', '10.0.0.0/8'] } })
+    await rawRequest(gateway.port, head('GET /a HTTP/1.1', 'Host: shop', ...lines))
+    assert.equal((await accessLines(gateway, 1))[0]?.['client_ip'], client)
+    assert.equal(gateway.behind.requests[0]?.header('x-real-ip'), client)
+  })
+}
+
+test('Forwarded of a peer that is not trusted tells nothing of the client', async (t) => {
+  const gateway = await startBoth(t, { server: { trustedProxies: ['10.0.0.0/8'] } })
+  await rawRequest(gateway.port, head('GET /a HTTP/1.1', 'Host: shop', 'Forwarded: for=203.0.113.9'))
+  assert.equal((await accessLines(gateway, 1))[0]?.['client_ip'], '127.0.0.1')
+})
+
 const hosts: Array<[host: string, forwarded: string]> = [
   ['shop.example', 'for=127.0.0.1;host=shop.example;proto=http'],
   ['shop.example:80', 'for=127.0.0.1;host="shop.example:80";proto=http'],

@@ -9,6 +9,8 @@ export interface NamedUpstream {
   /** Requests that came, health checks aside. */
   readonly count: number
   healthy: boolean
+  /** Answers a health check. */
+  check: (response: ServerResponse) => void
   handle: (request: IncomingMessage, response: ServerResponse) => void
 }
 
@@ -17,12 +19,13 @@ export async function named (t: TestContext, name: string): Promise<NamedUpstrea
   let count = 0
   const self = {
     url: '', id: '', get count () { return count }, healthy: true,
+    check: (response: ServerResponse): void => { response.writeHead(self.healthy ? 204 : 503).end() },
     handle: (_request: IncomingMessage, response: ServerResponse): void => { response.end(name) }
   }
   const server = createServer((request, response) => {
     request.resume()
     if (request.url === '/healthz') {
-      response.writeHead(self.healthy ? 204 : 503).end()
+      self.check(response)
     } else {
       count++
       self.handle(request, response)

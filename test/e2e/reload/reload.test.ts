@@ -65,16 +65,56 @@ test('an exchange ends as it began although its upstream has left, and then its 
 
 test('a change of all addresses at once refuses nobody: the old ones serve until a new one is known to be healthy', async (t) => {
   const [a, b] = [await named(t, 'a'), await named(t, 'b')]
-  b.healthy = false
+  const pending: Array<() => void> = []
+  b.check = (response) => { pending.push(() => { response.writeHead(204).end() }) }
   const gateway = await gatewayOf(t, { shop: poolOf(a) })
   const get = client(t, gateway.port)
-  await applied(gateway, { pools: { shop: poolOf(b) } })
+  await applied(gateway, { pools: { shop: { ...poolOf(b), health: { ...quick, timeoutMs: 20000 } } } })
   for (let i = 0; i < 5; i++) deepEqual(await get().then(({ status, text }) => [status, text]), [200, 'a'])
   equal(gateway.app.pools.find('shop', a.id)?.leaving, true)
-  b.healthy = true
+  await until(() => pending.length > 0)
+  b.check = (response) => { response.writeHead(204).end() }
+  for (const answer of pending.splice(0)) answer()
   await until(() => gateway.app.pools.find('shop', a.id) === undefined)
   deepEqual(await get().then(({ status, text }) => [status, text]), [200, 'b'])
   ok(gateway.lines.all('members_changed').some(({ removed }) => String(removed) === a.id))
+})
+
+test('most of the old servers serve until enough of the new ones have been looked at, and nobody panics', async (t) => {
+  const [a, b, c, d] = [await named(t, 'a'), await named(t, 'b'), await named(t, 'c'), await named(t, 'd')]
+  c.healthy = false
+  d.healthy = false
+  const gateway = await gatewayOf(t, { shop: { ...poolOf(a, b), health: { ...quick, fall: 100, rise: 1 } } })
+  // Neither of the new ones answers its check for now.
+  const pending: Array<() => void> = []
+  for (const upstream of [c, d]) upstream.check = (response) => { pending.push(() => { response.writeHead(204).end() }) }
+  await applied(gateway, { pools: { shop: { ...poolOf(a, c, d), health: { ...quick, timeoutMs: 20000 } } } })
+  const get = client(t, gateway.port)
+  const seen = new Set<string>()
+  for (let i = 0; i < 10; i++) seen.add((await get()).text)
+  deepEqual([...seen].toSorted(), ['a', 'b'])
+  equal(gateway.app.pools.lane('shop')?.panic, false)
+  await until(() => pending.length === 2)
+  for (const answer of pending.splice(0)) answer()
+  await until(() => gateway.app.pools.find('shop', b.id) === undefined)
+  for (const upstream of [c, d]) upstream.check = (response) => { response.writeHead(204).end() }
+})
+
+test('nothing of a configuration is in force before its new pools have been looked at', async (t) => {
+  const [a, b, c] = [await named(t, 'a'), await named(t, 'b'), await named(t, 'c')]
+  const gateway = await gatewayOf(t, { old: poolOf(a) }, [{ path: '/*', pool: 'old' }])
+  const pending: Array<() => void> = []
+  c.check = (response) => { pending.push(() => { response.writeHead(204).end() }) }
+  const get = client(t, gateway.port)
+  const swapped = applied(gateway, { pools: { old: poolOf(b), fresh: { ...poolOf(c), health: { ...quick, timeoutMs: 20000 } } }, routes: [{ path: '/b/*', pool: 'old' }, { path: '/*', pool: 'fresh' }] })
+  await until(() => pending.length > 0)
+  for (let i = 0; i < 3; i++) equal((await get()).text, 'a')
+  equal(gateway.app.configuration.view().version, 1)
+  c.check = (response) => { response.writeHead(204).end() }
+  for (const answer of pending.splice(0)) answer()
+  await swapped
+  equal((await get()).text, 'c')
+  await until(async () => (await get('/b/')).text === 'b')
 })
 
 test('a route that is sent to a new pool meets it only once it has been looked at', async (t) => {

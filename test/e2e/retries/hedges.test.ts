@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import type { Socket } from 'node:net'
 import { answer, reset, send, stall } from '../../support/faulty-upstream.ts'
 import type { RawHandler } from '../../support/faulty-upstream.ts'
 import { rawConnect, rawRequest } from '../../support/raw-client.ts'
@@ -167,6 +168,18 @@ test('a quick answer causes no second attempt', async (t) => {
   for (let i = 0; i < 50; i++) await rawRequest(gateway.port, get)
   assert.equal(asked()[1], 0)
 })
+
+for (const [retries, attempts] of [[0, 1], [1, 2]] as const) {
+  test(`a failure that comes before a second attempt is due does not wait for that (${retries} retries)`, async (t) => {
+    for (const bad of [named('bad', 503), (socket: Socket) => { reset(socket) }]) {
+      const { gateway, seen } = await seasoned(t, [bad, named('second')], { retry: { retries, hedge: { percentile: 0.9, minMs: 4000 } } })
+      const got = await rawRequest(gateway.port, get, { timeoutMs: 3000 })
+      assert.deepEqual([got.status === 200, got.ended], [retries === 1, 'open'])
+      const left = await leftover(gateway, seen)
+      assert.deepEqual([left.access['attempts'], gateway.app.forwarding.view('shop').hedges], [attempts, 0])
+    }
+  })
+}
 
 test('a slow body causes no second attempt: the head has come', async (t) => {
   const slowBody: RawHandler = async (socket) => {

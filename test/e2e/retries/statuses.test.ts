@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { answer, send, stall } from '../../support/faulty-upstream.ts'
+import { answer, reset, send, stall } from '../../support/faulty-upstream.ts'
 import type { RawHandler } from '../../support/faulty-upstream.ts'
 import { rawRequest } from '../../support/raw-client.ts'
 import { until } from '../../support/wait.ts'
@@ -102,7 +102,7 @@ test('an answer that is dropped leaves its connection to others where it is smal
 test('an answer that is cut while it is held cannot be given any more', async (t) => {
   const cut: RawHandler = async (socket) => {
     await send(socket, answer({ status: 503, headers: [['Content-Length', '10'], ['Retry-After', '1']], body: 'x', framing: 'none' }))
-    socket.resetAndDestroy()
+    reset(socket)
   }
   const { gateway, asked } = await row(t, [cut, named('second')])
   const pending = rawRequest(gateway.port, get)

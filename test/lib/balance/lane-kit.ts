@@ -12,6 +12,7 @@ export class FakeBreaker implements SelectBreaker {
   permit: number
   afterMs: number
   state: BreakerState
+  mode: 'enforce' | 'observe' | 'off' = 'enforce'
   admits = 0
   settled: Array<[permit: number, outcome: Outcome]> = []
 

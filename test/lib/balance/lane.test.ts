@@ -1,7 +1,8 @@
 import { deepEqual, equal, ok } from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { EjectionState, type Ejection } from '../../../lib/health/ejection.ts'
-import type { LaneObserver } from '../../../lib/balance/lane.ts'
+import { Lane, type Candidates, type LaneObserver } from '../../../lib/balance/lane.ts'
+import { Ramp } from '../../../lib/balance/ramp.ts'
 import { laneOf, options, shares, type Given } from './lane-kit.ts'
 
 const unhealthy: Given = { healthy: false }
@@ -202,6 +203,28 @@ describe('panic', () => {
     deepEqual(shares(laneOf([ejectedUntil(9), ejectedUntil(9), bare], { ...threshold, ejection: { ...options.ejection, maxShare: 0.9 } }), 30), [10, 10, 10])
   })
 
+  it('does not count those that nobody has ever seen: many that join do not make those that are there look few', () => {
+    const unknown: Given = { healthy: false, checked: false }
+    const kit = laneOf([bare, unhealthy, unknown, unknown], threshold)
+    deepEqual(shares(kit, 10), [10, 0, 0, 0])
+    equal(kit.lane.panic, false)
+    deepEqual(shares(laneOf([bare, bare, unknown, unknown, unknown, { priority: 1 }]), 10), [5, 5, 0, 0, 0, 0])
+  })
+
+  it('is the pool\'s, and not told again by the lane of another snapshot', () => {
+    const told: unknown[] = []
+    const observer: LaneObserver = { panicChanged: (...facts) => { told.push(facts) }, ejection () {} }
+    const { lane, signal } = laneOf([bare, unhealthy, unhealthy], threshold, observer)
+    equal(lane.select(0), null)
+    const next = new Lane<Candidates>({ upstreams: laneOf([bare, unhealthy, unhealthy]).members, options: { ...options, ...threshold }, signal }, () => null, () => 0, observer)
+    lane.supersede()
+    next.sweep(0)
+    equal(next.panicPicks, 1)
+    signal.touch()
+    lane.sweep(0)
+    deepEqual(told, [[true, 1, 3]])
+  })
+
   it('never uses a drained one, one without weight, and one that nobody has ever seen', () => {
     const unknown: Given = { healthy: false, checked: false }
     deepEqual(shares(laneOf([bare, unhealthy, unhealthy, unknown, drained, weightless], threshold), 30), [10, 10, 10, 0, 0, 0])
@@ -270,6 +293,33 @@ describe('a slow start', () => {
     equal(members[0]!.share, 1)
   })
 
+  it('is not for those that came while it was off', () => {
+    const kit = laneOf([bare, bare])
+    kit.lane.select(0)
+    Object.assign(kit.members[0]!, { healthy: false })
+    kit.signal.touch()
+    kit.lane.select(0)
+    Object.assign(kit.members[0]!, { healthy: true })
+    kit.signal.touch()
+    kit.lane.select(1000)
+    const later = new Lane<Candidates>({ upstreams: kit.members, options: { ...options, ...slowStart }, signal: kit.signal }, () => null, () => 0)
+    later.sweep(90000)
+    deepEqual(kit.members.map(({ share }) => share), [1, 1])
+  })
+
+  it('spares nobody where everybody is in it', () => {
+    const kit = laneOf([{ ramp: new Ramp(true) }, { ramp: new Ramp(true) }], slowStart)
+    kit.lane.select(0)
+    deepEqual(kit.members.map(({ share }) => share), [1, 1])
+  })
+
+  it('is not held up by a circuit that only observes', () => {
+    const kit = laneOf([closed, closed], slowStart)
+    Object.assign(kit.breakers[0]!, { mode: 'observe', state: 'open' })
+    deepEqual(shares(kit, 100), [50, 50])
+    equal(kit.members[0]!.share, 1)
+  })
+
   it('begins when a circuit has closed, not while its probes are out', () => {
     const kit = laneOf([closed, closed], slowStart)
     const [first] = kit.breakers
@@ -308,6 +358,14 @@ describe('passive observation', () => {
       kit.lane.settle(0, 7, 'ignored', true, 0)
     }
     ok(shares(kit, 4)[0]! > 0)
+  })
+
+  it('gives the one back that would return first when the others have become unhealthy', () => {
+    const kit = laneOf([closed, closed, closed], ejection)
+    for (let i = 0; i < 3; i++) kit.lane.settle(0, 7, 'failure', true, 10)
+    for (const index of [1, 2]) Object.assign(kit.members[index]!, { healthy: false })
+    kit.signal.touch()
+    equal(kit.lane.select(20) ?? kit.lane.index, 0)
   })
 
   it('keeps the last one', () => {

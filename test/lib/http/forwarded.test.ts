@@ -1,4 +1,5 @@
 import { deepEqual, equal, ok } from 'node:assert/strict'
+import { isIP } from 'node:net'
 import { describe, it } from 'node:test'
 import fc from 'fast-check'
 import { extendVia, Peer } from '../../../lib/http/forwarded.ts'
@@ -7,6 +8,10 @@ import { compileTrust } from '../../../lib/http/trust.ts'
 
 const nothing: GivenFields = { forwardedFor: '', forwardedProto: '', forwardedHost: '', forwardedPort: '', forwardedPrefix: '', forwarded: '', via: '', requestId: '' }
 const trust = compileTrust(['10.0.0.0/8', 'fd00::/8'])
+
+/** Bits of Forwarded in any order. */
+const words = fc.array(fc.constantFrom('for=', 'For=', 'for', '=', '"', '\\', ';', ',', ' ', '[', ']', ':', '%', '_', '.', '1', '203.0.113.9', '10.0.0.2', '::1', 'fd00::7', 'unknown', 'proto=http', 'host="a'), { maxLength: 16 })
+  .map((parts) => parts.join(''))
 
 interface Request { peer?: string, scheme?: 'http' | 'https', given?: Partial<GivenFields>, host?: string, client?: string, prefix?: string }
 
@@ -112,6 +117,124 @@ it('the client of an untrusted peer is the peer, of a trusted one whom its list 
   equal(new Peer('203.0.113.9', trust, 'http', 80).clientAddress('1.2.3.4'), '203.0.113.9')
   equal(new Peer('10.0.0.1', trust, 'http', 80).clientAddress('1.2.3.4'), '1.2.3.4')
   equal(new Peer('10.0.0.1', trust, 'http', 80).clientAddress(undefined), '10.0.0.1')
+})
+
+describe('the client that Forwarded tells of', () => {
+  const clientOf = (forwarded: string | undefined, peer = '10.0.0.1') => new Peer(peer, trust, 'http', 80).clientAddressByForwarded(forwarded)
+  const own = '10.0.0.1'
+
+  const table: [name: string, forwarded: string | undefined, client: string][] = [
+    ['no field', undefined, own],
+    ['an empty field', '', own],
+    ['one element', 'for=203.0.113.9', '203.0.113.9'],
+    ['a name in capitals', 'FOR=203.0.113.9', '203.0.113.9'],
+    ['among other parameters', 'by=10.0.0.2;for=203.0.113.9;host="a,b;for=6.6.6.6";proto=https', '203.0.113.9'],
+    ['empty parameters', ';for=203.0.113.9;;proto=http;', '203.0.113.9'],
+    ['spaces around the separators', ' \tfor=203.0.113.9 ; proto=http\t,\tfor=10.0.0.2 ', '203.0.113.9'],
+    ['no spaces', 'for=203.0.113.9,for=10.0.0.2', '203.0.113.9'],
+    ['the rightmost untrusted one wins', 'for=6.6.6.6, for=203.0.113.9;proto=http, for=10.0.0.2', '203.0.113.9'],
+    ['all trusted: the leftmost', 'for=10.0.0.3, for=10.0.0.2', '10.0.0.3'],
+    ['quoted IPv4', 'for="203.0.113.9"', '203.0.113.9'],
+    ['IPv4 with a port', 'for="203.0.113.9:4711"', '203.0.113.9'],
+    ['IPv4 with a hidden port', 'for="203.0.113.9:_p.1-x"', '203.0.113.9'],
+    ['IPv6', 'for="[2001:db8::9]"', '2001:db8::9'],
+    ['IPv6 with a port', 'for="[2001:db8::9]:4711"', '2001:db8::9'],
+    ['IPv6 with a hidden port', 'for="[2001:db8::9]:_p"', '2001:db8::9'],
+    ['IPv6 in another spelling', 'For="[2001:DB8:0::9]"', '2001:db8::9'],
+    ['a trusted IPv6', 'for=203.0.113.9, for="[fd00::7]:80"', '203.0.113.9'],
+    ['IPv4 mapped into IPv6', 'for=203.0.113.9, for="[::ffff:10.0.0.2]"', '203.0.113.9'],
+    ['escapes in a quoted string', 'for="\\2\\03.0.113.9"', '203.0.113.9'],
+    ['a quoted string that looks like elements', 'for=203.0.113.9;x=", for=6.6.6.6;y=\\""', '203.0.113.9'],
+
+    ['unknown ends the walk', 'for=203.0.113.9, for=unknown, for=10.0.0.2', '10.0.0.2'],
+    ['unknown alone', 'for=unknown', own],
+    ['a hidden name ends the walk', 'for=203.0.113.9, for=_gazonk, for=10.0.0.2', '10.0.0.2'],
+    ['a quoted hidden name with a port', 'for=203.0.113.9, for="_gazonk:80"', own],
+    ['an element without for ends the walk', 'for=203.0.113.9, proto=https, for=10.0.0.2', '10.0.0.2'],
+    ['an empty element ends the walk', 'for=203.0.113.9,,for=10.0.0.2', '10.0.0.2'],
+    ['an empty element at the end', 'for=203.0.113.9,', own],
+    ['an empty element at the beginning', ',for=10.0.0.2', '10.0.0.2'],
+    ['by is not for', 'by=203.0.113.9', own],
+    ['an empty node', 'for=""', own],
+    ['IPv6 without brackets', 'for="2001:db8::9"', own],
+    ['IPv4 in brackets', 'for="[203.0.113.9]"', own],
+    ['IPv6 of a zone', 'for="[fe80::1%eth0]"', own],
+    ['an open bracket', 'for="[::1"', own],
+    ['text behind a bracket', 'for="[::1]x"', own],
+    ['an empty port', 'for="203.0.113.9:"', own],
+    ['a port that is too long', 'for="203.0.113.9:123456"', own],
+    ['a list in one node', 'for="203.0.113.9, 10.0.0.2"', own],
+    ['spaces in a node', 'for=" 203.0.113.9"', own],
+    ['a short form', 'for=127.1', own],
+    ['an octal form', 'for=0177.0.0.1', own],
+    ['a number', 'for=2130706433', own],
+    ['a part that is too large', 'for=203.0.113.256', own],
+
+    ['malformed: no value', 'for=, for=203.0.113.9', own],
+    ['malformed: no equals sign', 'for, for=203.0.113.9', own],
+    ['malformed: a bare address', '203.0.113.9', own],
+    ['malformed: a space before the equals sign', 'for =203.0.113.9', own],
+    ['malformed: a space behind the equals sign', 'for= 203.0.113.9', own],
+    ['malformed: a port without quotes', 'for=203.0.113.9:4711', own],
+    ['malformed: IPv6 without quotes', 'for=[2001:db8::9]', own],
+    ['malformed: an open quoted string', 'for=203.0.113.9;host="a', own],
+    ['malformed: an escape at the end', 'for="203.0.113.9\\', own],
+    ['malformed: text behind a quoted string', 'for="203.0.113.9"x', own],
+    ['malformed: two for in one element', 'for=203.0.113.9;For=6.6.6.6', own],
+    ['malformed: two for, the first one empty', 'for="";for=203.0.113.9', own],
+    ['malformed on the left, where the client is the writer', 'for=", for=203.0.113.9', own],
+    ['malformed on the right', 'for=203.0.113.9, for=10.0.0.2;proto', own],
+    ['malformed: a space where a separator belongs', 'for=203.0.113.9 proto=http', own]
+  ]
+  for (const [name, forwarded, client] of table) it(name, () => { equal(clientOf(forwarded), client) })
+
+  it('is the peer itself where that is not trusted', () => {
+    equal(clientOf('for=1.2.3.4', '203.0.113.9'), '203.0.113.9')
+    equal(clientOf('for=1.2.3.4', ''), '')
+  })
+
+  it('is at most 32 hops away', () => {
+    const hops = (count: number) => `for=203.0.113.9${', for=10.0.0.2'.repeat(count)}`
+    equal(clientOf(hops(31)), '203.0.113.9')
+    equal(clientOf(hops(32)), '10.0.0.2')
+  })
+
+  it('is the same as an X-Forwarded-For of the same chain tells, and as the one that we write ourselves for it', () => {
+    const address = fc.oneof(fc.constantFrom('10.0.0.2', '10.0.0.3', 'fd00::7', 'unknown', '_a'), fc.ipV4(), fc.ipV6().filter((text) => isIP(text) === 6))
+    fc.assert(fc.property(fc.array(address, { minLength: 1, maxLength: 6 }), (chain) => {
+      const peer = new Peer(own, trust, 'http', 80)
+      const expected = peer.clientAddress(chain.join(', '))
+      const quotedNodes = chain.map((text) => `for="${text.includes(':') ? `[${text}]` : text}";proto=http`).join(', ')
+      equal(peer.clientAddressByForwarded(quotedNodes), expected, quotedNodes)
+      const { forwarded } = append({ peer: own, given: { forwardedFor: chain.join(', ') } })
+      equal(peer.clientAddressByForwarded(forwarded!.slice(0, forwarded!.lastIndexOf(', '))), expected, forwarded)
+    }))
+  })
+
+  it('is never one that a client prepends or hides in its Host: these move nothing, or make the field malformed', () => {
+    fc.assert(fc.property(fc.oneof(fc.string(), words), fc.oneof(fc.string(), words), (start, host) => {
+      const written = ['203.0.113.9', '10.0.0.2'].map((peer) => append({ peer, host })['forwarded'])
+      const client = clientOf([start, ...written].join(', '))
+      ok(client === '203.0.113.9' || client === own, `${start} and ${host} -> ${client}`)
+    }), { numRuns: 3000 })
+    equal(clientOf(`a=", ${append({ host: ';for=6.6.6.6;b=' })['forwarded']}`), own)
+  })
+
+  it('is an address, whatever stands in the field', () => {
+    fc.assert(fc.property(fc.oneof(words, fc.string({ unit: 'binary' })), (forwarded) => {
+      const client = clientOf(forwarded)
+      ok(isIP(client) !== 0, `${forwarded} -> ${client}`)
+    }), { numRuns: 3000 })
+  })
+
+  it('is an address in a field of the greatest length too, one sign over and over', () => {
+    const size = 65_536
+    for (const unit of [' ', '\t', 'a', 'a=', ';', ',', '"', '\\', 'for=', 'for="', 'a="\\"', ' ;', ', ', '[', '1.', ':', 'a="" ']) {
+      for (const start of ['', 'for="', 'for=1', 'for="[']) {
+        for (const end of ['\u0000', '"', 'x"']) ok(isIP(clientOf(start + unit.repeat(size / unit.length) + end)) !== 0)
+      }
+    }
+  })
 })
 
 it('Via of an answer is extended', () => {

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test, type TestContext } from 'node:test'
 import type { DiscoveryOptions } from '../../../config/schema.ts'
+import { DnsSource } from '../../../plugins/discovery/dns-source.ts'
 import { until } from '../../support/wait.ts'
 import { DnsServer } from './dns-server.ts'
 import { dnsOptions, harness, type Harness } from './fixtures.ts'
@@ -221,4 +222,20 @@ test('a close during a question leaves nothing behind', async (t) => {
   made.app.discovery.sync()
   await new Promise((resolve) => { setTimeout(resolve, 150) })
   assert.deepEqual([made.ids(), made.events.length, view(made).nextAt], [['10.0.0.1:80'], length, null])
+})
+
+test('resolvers that are no addresses are told as a failure like any other, and it looks again', async (t) => {
+  const source = new DnsSource(dnsOptions({ name, servers: ['nonsense'] }), true, () => 0, null)
+  t.after(() => { source.stop() })
+  const told: Array<[string, boolean]> = []
+  source.start(() => assert.fail('there is nobody to ask'), ({ message }) => { told.push([message, source.nextAt !== null]) })
+  source.refresh()
+  assert.equal(told.length, 2)
+  await until(() => told.length >= 4)
+  for (const [message, waits] of told) {
+    assert.match(message, /nonsense/)
+    assert.ok(waits)
+  }
+  source.stop()
+  assert.equal(source.nextAt, null)
 })

@@ -93,13 +93,3 @@ test('the system is not asked where DNS knew the name, or gave no answer in time
   await until(() => told.includes('shop.test: no answer in time'), { timeoutMs: 10000 })
   assert.deepEqual(local.asked, [])
 })
-
-test('resolvers that are no addresses are told as a failure, and nothing is asked', (t) => {
-  const source = new DnsSource(dnsOptions({ name: 'shop.test', servers: ['nonsense'] }), true, () => 0.5, null)
-  t.after(() => { source.stop() })
-  const told: string[] = []
-  source.start(() => { told.push('members') }, (error) => { told.push(error.message) })
-  source.refresh()
-  assert.deepEqual([told.length, told[0] === told[1], source.nextAt], [2, true, null])
-  assert.match(told[0]!, /nonsense/)
-})

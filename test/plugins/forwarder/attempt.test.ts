@@ -1,6 +1,7 @@
 import { deepEqual, equal } from 'node:assert/strict'
 import { test } from 'node:test'
-import { Attempt, type AttemptOwner } from '../../../plugins/forwarder/attempt.ts'
+import { Attempt } from '../../../plugins/forwarder/attempt.ts'
+import type { AttemptOwner } from '../../../plugins/forwarder/owner.ts'
 import type { Outgoing } from '../../../plugins/forwarder/outgoing.ts'
 import type { Terms } from '../../../plugins/forwarder/terms.ts'
 import type { Upstream } from '../../../plugins/upstream-pools/upstream.ts'

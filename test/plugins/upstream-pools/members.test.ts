@@ -74,6 +74,21 @@ test('a drain without a time lasts, a second one replaces the first, and one tha
   equal(app.pools.setDraining('shop', 'nobody', true), false)
 })
 
+test('a drain is remembered for an upstream that goes and comes back, until its time is over', async (t) => {
+  const { app, events } = await withPools(t, { shop: { discovery: { source: 'x' }, ...off } })
+  const [one, two] = [{ url: 'http://10.0.0.1:80' }, { url: 'http://10.0.0.2:80' }]
+  app.pools.setMembers('shop', [one, two])
+  app.pools.setDraining('shop', '10.0.0.1:80', true, { reason: 'disk' })
+  app.pools.setDraining('shop', '10.0.0.2:80', true, { ttlMs: 40 })
+  app.pools.setMembers('shop', [])
+  await new Promise((resolve) => { setTimeout(resolve, 60) })
+  app.pools.setMembers('shop', [one, two])
+  equal(found(app, '10.0.0.1:80').drain?.reason, 'disk')
+  equal(found(app, '10.0.0.2:80').drain, null)
+  equal(events.filter(({ type }) => type === 'upstream_draining').length, 3)
+  throws(() => app.pools.setDraining('shop', '10.0.0.1:80', true, { ttlMs: 2 ** 31 }), RangeError)
+})
+
 test('new options keep the connections unless these are to be made otherwise', async (t) => {
   const { app } = await withPools(t, { shop: { upstreams: ['http://10.0.0.1:80'], ...off } })
   const options = app.pools.get('shop')!.options
