@@ -52,7 +52,7 @@ export interface UpstreamPools {
   /**
    * Swaps what discovery has found for a pool, beside its configured upstreams. Those that stay keep everything; those that are gone
    * end their exchanges; new ones count as unchecked.
-   * @throws BREAKWATER_UNKNOWN_POOL, and what reading a certificate throws, which changes nothing
+   * @throws BREAKWATER_UNKNOWN_POOL, and a TypeError for a URL that is none, which changes nothing
    */
   setMembers (pool: string, members: readonly DiscoveredUpstream[]): MembersChange
   /**
