@@ -11,6 +11,7 @@ import { LogDestination } from './plugins/access-log/destination.ts'
 import { requestIdSource } from './plugins/edge.ts'
 import { answerMalformed, type ParserError } from './plugins/malformed.ts'
 import { refuse } from './plugins/refusal.ts'
+import { UpgradingMessage } from './plugins/upgrading-message.ts'
 
 /** Log bytes that may wait for a slow sink; what comes beyond is dropped, and the number of dropped lines is logged. */
 const maxLogBytes = 64 * 1024 * 1024
@@ -27,7 +28,8 @@ export function serverOptions (config: Config): FastifyServerOptions {
     // Node looks for late requests only so often: a time limit is not to be late by more than a tenth.
     connectionsCheckingInterval: Math.min(1000, Math.max(50, Math.floor(headersTimeout / 10))),
     // A request without Host is refused like any other: with a reason, and in the log.
-    requireHostHeader: false
+    requireHostHeader: false,
+    IncomingMessage: UpgradingMessage
   }
   return {
     serverFactory: (handler) => makeServer(limits, handler),

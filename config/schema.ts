@@ -316,7 +316,8 @@ export const RouteOptions = object({
     idempotencyKey: Type.Optional(Type.Boolean({ description: 'Replaces the pool\'s idempotencyKey on this route.' })),
     maxBufferedBodyBytes: Type.Optional(Type.Integer({ minimum: 0, maximum: 16777216, description: 'Replaces the pool\'s maxBufferedBodyBytes on this route.' }))
   }, { description: 'Retries of this route, where they differ from the pool\'s. The budget is the pool\'s.' })),
-  maxBodyBytes: Type.Optional(Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER, description: 'Size of a request body on this route, in bytes. 0: unlimited.' }))
+  maxBodyBytes: Type.Optional(Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER, description: 'Size of a request body on this route, in bytes. 0: unlimited.' })),
+  upgradeIdleMs: Type.Optional(Type.Integer({ minimum: 0, maximum: maxTimer, description: 'How long a WebSocket on this route may be silent in both directions before it is closed. 0, or left out: no limit. The other time limits end with the handshake.' }))
 })
 
 export const ReloadOptions = section('Changing the configuration while running: by SIGHUP, POST /config/reload, or when the file changes.', {

@@ -15,6 +15,8 @@ export interface AccessLine {
   upstream: string | null
   attempts: number
   reason: Reason | null
+  /** Of a tunnel only: bytes from the client. */
+  bytes_in?: number
 }
 
 const maxPath = 2048
@@ -38,7 +40,7 @@ export function loggedPath (url: string): string {
  * @param bytes body bytes, where the forwarder did not count them itself
  */
 export function accessLine (exchange: Exchange, method: string, url: string, sent: number, bytes: number, now: number): AccessLine {
-  return {
+  const line: AccessLine = {
     request_id: exchange.requestId,
     method,
     path: loggedPath(url),
@@ -52,10 +54,14 @@ export function accessLine (exchange: Exchange, method: string, url: string, sen
     attempts: exchange.attempts,
     reason: exchange.reason
   }
+  if (exchange.bytesIn !== -1) line.bytes_in = exchange.bytesIn
+  return line
 }
 
 /** A client that left is told apart from those that were answered, even when its head had been sent. */
 function statusOf (reason: Reason | null, sent: number): number {
+  // A tunnel was answered, however it ended.
+  if (sent === 101) return sent
   if (reason === 'client_cancelled' || sent === 0) return failureOf(reason ?? 'client_cancelled').status
   return sent
 }

@@ -22,6 +22,8 @@ export class Exchange {
    * client took them; -1 where the answer is not the forwarder's.
    */
   bytes = -1
+  /** Bytes that the client has sent through its tunnel; -1: there is none. */
+  bytesIn = -1
 
   constructor (requestId: string, clientIp: string, receivedAt: number) {
     this.requestId = requestId

@@ -49,6 +49,7 @@ export const failures = {
   response_invalid: { side: 'upstream', stage: 'headers', blames: true, retry: 'replayable', status: 502, error: 'http_protocol_error', title: 'The service sent an invalid answer' },
   body_truncated: { side: 'upstream', stage: 'body', blames: true, retry: 'never', status: 502, error: 'http_response_incomplete', title: 'The answer was cut off' },
   body_idle_timeout: { side: 'upstream', stage: 'body', blames: true, retry: 'never', status: 504, error: 'http_response_timeout', title: 'The answer stalled' },
+  tunnel_idle_timeout: { side: 'proxy', stage: 'body', blames: false, retry: 'never', status: 504, error: 'connection_read_timeout', title: 'Nothing passed through the connection for too long' },
   client_cancelled: { side: 'client', stage: 'request', blames: false, retry: 'never', status: 499, error: 'http_request_error', title: 'The client left before it was answered' },
   request_timeout: { side: 'client', stage: 'request', blames: false, retry: 'never', status: 408, error: 'http_request_error', title: 'The request was not received in time' },
   body_too_large: { side: 'client', stage: 'request', blames: false, retry: 'never', status: 413, error: 'http_request_error', title: 'The request body is larger than allowed' },

@@ -4,6 +4,7 @@
  * Decorates `app.forwarding`, `reply.forward` and `reply.refuse`.
  */
 import type { IncomingMessage } from 'node:http'
+import { setTimeout as sleep } from 'node:timers/promises'
 import replyFrom from '@fastify/reply-from'
 import type { FastifyInstance, FastifyPluginAsync, FastifyReply } from 'fastify'
 import fp from 'fastify-plugin'
@@ -34,10 +35,13 @@ import { beginForwarding, requester, sendJob } from './forwarder/requester.ts'
 import { keyOf, TermsBook, type AnyRoute, type ForwardRoute } from './forwarder/route.ts'
 import { Succession, type AttemptsContext } from './forwarder/succession.ts'
 import type { ForwardCounts, Terms } from './forwarder/terms.ts'
+import type { TunnelDoor } from './forwarder/tunnel-door.ts'
+import { handshakeOf, watchUpgrades, type Handshake } from './forwarder/upgrades.ts'
 import type {} from './edge.ts'
 import type {} from './breaker-registry.ts'
 import type {} from './load-shedding.ts'
 import { answererOf, refuse } from './refusal.ts'
+import type { OpenTunnel } from './tunnels.ts'
 import type {} from './upstream-pools.ts'
 
 export type { ForwardCounts, ForwardRoute, MirrorCounts }
@@ -47,6 +51,10 @@ export interface ForwarderOptions {
   maxBodyBytes?: number | (() => number)
   /** Where jitter, back-off and the share of copies come from. Default: Math.random. */
   random?: Random
+  /**
+   * Carry WebSockets. False where something else in the app listens to the server's `upgrade`, like @fastify/websocket. Default: true.
+   */
+  upgrades?: boolean
 }
 
 /** What the forwarder has done for a pool beside first attempts. */
@@ -80,6 +88,7 @@ class Forwarder implements ForwardHost, AttemptsContext {
   readonly #app: FastifyInstance
   readonly #maxBodyBytes: () => number
   readonly #mirrors: Mirrors
+  readonly tunnels = new Set<OpenTunnel>()
   readonly random: Random
   readonly book: TermsBook
   readonly requestIdHeader: string
@@ -115,14 +124,15 @@ class Forwarder implements ForwardHost, AttemptsContext {
     const limit = options.maxBodyBytes ?? this.#maxBodyBytes()
     if (limit > 0 && head.contentLength > limit) return refuse(reply, 'body_too_large')
     const terms = this.book.of(route, lane)
-    const mirror = this.#mirrorOf(options.mirror, raw, head)
+    const handshake = handshakeOf(raw)
+    const mirror = handshake === null ? this.#mirrorOf(options.mirror, raw, head) : null
     const now = performance.now()
     const body = bodyOf(reply, head, limit, keptBytes(terms, mirror === null ? -1 : head.contentLength), now)
     if (limit > 0 && body instanceof Buffer && body.length > limit) return refuse(reply, 'body_too_large')
-    return this.#send(reply, route, terms, this.#partsOf(reply, target, head, route, terms, body), body, mirror, now)
+    return this.#send(reply, route, terms, this.#partsOf(reply, target, head, route, terms, body, handshake !== null), body, mirror, handshake, now)
   }
 
-  #send (reply: FastifyReply, route: AnyRoute, terms: Terms, parts: OutgoingParts, body: ClientBody | Buffer | null, mirror: MirrorOptions | null, now: number): FastifyReply {
+  #send (reply: FastifyReply, route: AnyRoute, terms: Terms, parts: OutgoingParts, body: ClientBody | Buffer | null, mirror: MirrorOptions | null, handshake: Handshake | null, now: number): FastifyReply {
     const { raw, exchange } = reply.request
     const { lane, limits: { totalMs } } = terms
     const { pool } = lane
@@ -135,7 +145,7 @@ class Forwarder implements ForwardHost, AttemptsContext {
     try {
       const streamed = body === null || Buffer.isBuffer(body) ? null : body
       const outgoing = new Outgoing(parts, pool, body, totalMs === 0 ? Infinity : exchange.receivedAt + totalMs)
-      const forward = new Forward(this, reply, exchange, terms, streamed, AnswerChanges.of(route, terms, token))
+      const forward = new Forward(this, reply, exchange, terms, streamed, AnswerChanges.of(route, terms, token), this.#doorOf(handshake, route))
       const attempts = terms.repeats ? new Attempts(forward, new Succession(forward, this, terms, outgoing, isRepeatable(raw, terms), key), outgoing, streamed) : null
       attempt = new Attempt(attempts ?? forward, terms, index, permit, outgoing, now)
       exchange.upstream = attempt.upstream.id
@@ -156,7 +166,7 @@ class Forwarder implements ForwardHost, AttemptsContext {
   }
 
   /** The fields that are sent, in the order of trust: what the client may say, what the route wants, and last what is ours to say. */
-  #partsOf (reply: FastifyReply, target: Target, head: RequestHead, route: AnyRoute, { lane }: Terms, body: ClientBody | Buffer | null): OutgoingParts {
+  #partsOf (reply: FastifyReply, target: Target, head: RequestHead, route: AnyRoute, { lane }: Terms, body: ClientBody | Buffer | null, upgrade: boolean): OutgoingParts {
     const { raw, exchange } = reply.request
     const { fields } = head
     const host = target.authority ?? head.host
@@ -167,7 +177,18 @@ class Forwarder implements ForwardHost, AttemptsContext {
     if (body !== null && !Buffer.isBuffer(body) && head.contentLength > 0) fields.push('content-length', String(head.contentLength))
     this.#app.edge.peerOf(raw).append(fields, head.given, host, exchange.clientIp, optionsOf(route).stripPrefix ?? '')
     fields.push(this.requestIdHeader, exchange.requestId)
-    return { method: raw.method as string, target, route, fields, hostAt, host }
+    return { method: raw.method as string, target, route, fields, hostAt, host, upgrade }
+  }
+
+  #doorOf (handshake: Handshake | null, route: AnyRoute): TunnelDoor | null {
+    return handshake === null ? null : { handshake, open: this.tunnels, idleMs: optionsOf(route).upgradeIdleMs ?? 0 }
+  }
+
+  /** For an app without breakwater-lifecycle, which would have seen to it before. */
+  async endTunnels (): Promise<void> {
+    for (const tunnel of this.tunnels) tunnel.goAway()
+    for (const end = performance.now() + partingMs; this.tunnels.size > 0 && performance.now() < end;) await sleep(20)
+    for (const tunnel of this.tunnels) tunnel.cut()
   }
 
   // ---- copies
@@ -216,6 +237,9 @@ class Forwarder implements ForwardHost, AttemptsContext {
   }
 }
 
+/** How long tunnels may take to end when the app closes, in ms. */
+const partingMs = 3000
+
 const optionsOf = (route: AnyRoute): Partial<CompiledRoute['options']> => route instanceof CompiledRoute ? route.options : route
 
 /** How much of a body that streams is kept: for another attempt, or for a copy, which is wanted of all of it; -1: nothing. */
@@ -256,7 +280,12 @@ const forwarder: FastifyPluginAsync<ForwarderOptions> = async (app, options) => 
       if (breaker?.mode === 'enforce') book.lists.stalled(breaker)
     })
   })
-  app.addHook('onClose', async () => { unsubscribe() })
+  const unwatch = options.upgrades === false ? () => {} : watchUpgrades(app.server)
+  app.addHook('preClose', async () => { await instance.endTunnels() })
+  app.addHook('onClose', async () => {
+    unsubscribe()
+    unwatch()
+  })
 }
 
 export default fp(forwarder, { name: 'breakwater-forwarder', fastify: '5.x', dependencies: ['breakwater-edge', 'breakwater-upstream-pools'] })

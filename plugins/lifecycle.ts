@@ -12,6 +12,7 @@ import { retryAfter } from '../lib/http/problem.ts'
 import { systemRandom, type Random } from '../lib/random.ts'
 import type {} from './edge.ts'
 import { refuse } from './refusal.ts'
+import { tunnelOn } from './tunnels.ts'
 
 export interface LifecycleOptions extends Partial<ServerOptions['shutdown']> {
   /** Where jitter comes from. Default: Math.random. */
@@ -34,7 +35,7 @@ declare module 'fastify' {
 /** The grace ended before every accepted request was answered; the rest was cut. */
 export class ShutdownIncompleteError extends Error {
   readonly code = 'BREAKWATER_SHUTDOWN_INCOMPLETE'
-  constructor (open: number) { super(`${open} connections with an unanswered request were cut at the end of the grace time`) }
+  constructor (open: number) { super(`${open} connections with an unanswered request or an open tunnel were cut at the end of the grace time`) }
 }
 
 const sweepMs = 50
@@ -43,8 +44,9 @@ const kLatest = Symbol('breakwater.latestResponse')
 const kBytes = Symbol('breakwater.bytesAtLastSweep')
 interface TrackedSocket extends Socket { [kLatest]?: ServerResponse, [kBytes]?: number }
 
-/** True while a request that was accepted on the connection has not been answered. */
+/** True while a request that was accepted on the connection has not been answered, or the connection is a tunnel. */
 function owesAnswer (socket: TrackedSocket): boolean {
+  if (tunnelOn(socket) !== null) return true
   const latest = socket[kLatest]
   return latest !== undefined && !latest.writableFinished
 }
@@ -89,6 +91,7 @@ const lifecycle: FastifyPluginAsync<LifecycleOptions> = async (app, { delayMs = 
     for (const socket of sockets) {
       // We cut these: the log must not say that their clients left.
       if (app.hasDecorator('edge')) for (const exchange of app.edge.openOn(socket)) exchange.fail('draining')
+      tunnelOn(socket)?.cut()
       socket.destroy()
     }
   }
@@ -119,7 +122,10 @@ const lifecycle: FastifyPluginAsync<LifecycleOptions> = async (app, { delayMs = 
     if (app.server.listening) app.server.close()
     const grace = setTimeout(cutAll, graceMs)
     while (sockets.size > 0) {
-      for (const socket of sockets) if (isIdle(socket)) socket.destroySoon()
+      for (const socket of sockets) {
+        tunnelOn(socket)?.goAway()
+        if (isIdle(socket)) socket.destroySoon()
+      }
       await sleep(sweepMs)
     }
     clearTimeout(grace)

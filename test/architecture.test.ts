@@ -100,7 +100,9 @@ const sharedHelpers: Record<string, string> = {
   'plugins/raw-problem.ts': 'a problem document for a connection without a request',
   'plugins/refusal.ts': 'how a request is refused, and that it gets one answer',
   'plugins/waiting-responses.ts': 'a close for responses that wait behind another one',
-  'plugins/malformed.ts': 'what Node\'s parser refused, judged once for the answer and for the log'
+  'plugins/malformed.ts': 'what Node\'s parser refused, judged once for the answer and for the log',
+  'plugins/tunnels.ts': 'the tunnel that a connection has become, for who stops it',
+  'plugins/upgrading-message.ts': 'the message class of a server that carries WebSockets'
 }
 
 /** Functions that a plugin's file exports beside the plugin: they keep state on the connection, not in a module. */

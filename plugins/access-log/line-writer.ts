@@ -6,7 +6,7 @@ const { symbols } = pino
 // Exported like the others, and missing in pino's types.
 const msgPrefixSym = (symbols as unknown as { msgPrefixSym: symbol }).msgPrefixSym
 const info = 30
-const ownFields = new Set(['request_id', 'method', 'path', 'status', 'bytes', 'duration_ms', 'client_ip', 'route', 'pool', 'upstream', 'attempts', 'reason'])
+const ownFields = new Set(['request_id', 'method', 'path', 'status', 'bytes', 'duration_ms', 'client_ip', 'route', 'pool', 'upstream', 'attempts', 'reason', 'bytes_in'])
 
 /** The parts of a line that are the logger's own. */
 interface PlainParts {

@@ -1,6 +1,9 @@
+import type { Socket } from 'node:net'
+import type { Duplex } from 'node:stream'
 import { util, type Dispatcher } from 'undici'
 import { reasonOf } from '../../lib/classify.ts'
 import { failureOf, type Outcome, type Reason } from '../../lib/failure.ts'
+import { switchesToWebSocket, tunnelledProtocol } from '../../lib/http/upgrade.ts'
 import { isTransferCoded } from '../../lib/http/response-head.ts'
 import type { BodyState } from '../../lib/retry/policy.ts'
 import { parseRetryAfter } from '../../lib/retry/retry-after.ts'
@@ -15,11 +18,11 @@ import type { AttemptOwner } from './owner.ts'
 import { BodyTooLargeError, ClientGoneError } from './request-body.ts'
 import type { StallWatch, Terms } from './terms.ts'
 
-/** waiting: for a connection of the bounded set · connect: handed to undici · send · headers: sent, no head yet · body · done */
-export type Stage = 'waiting' | 'connect' | 'send' | 'headers' | 'body' | 'done'
+/** waiting: for a connection of the bounded set · connect: handed to undici · send · headers: sent, no head yet · body · tunnel: switched · done */
+export type Stage = 'waiting' | 'connect' | 'send' | 'headers' | 'body' | 'tunnel' | 'done'
 
 /** The fewest bytes of undici's legacy handler interface: it hands up raw fields and wraps nothing. */
-type Handler = Pick<Required<Dispatcher.DispatchHandler>, 'onConnect' | 'onHeaders' | 'onData' | 'onComplete' | 'onError'>
+type Handler = Pick<Required<Dispatcher.DispatchHandler>, 'onConnect' | 'onHeaders' | 'onData' | 'onUpgrade' | 'onComplete' | 'onError'>
 
 /**
  * One try of an exchange at one upstream: it holds the breaker's permit and the upstream's in-flight place from the pick on, and
@@ -36,6 +39,8 @@ export class Attempt implements Handler, Carried {
   /** Monotonic time at which the request had been sent whole; 0: not yet. */
   sentAt = 0
   answer: Answer | null = null
+  /** The upstream's connection, once it has switched protocols: it belongs to who takes the answer. */
+  upgraded: Socket | null = null
   /** How long it may wait for its connection, and for its head from the moment of sending, in ms; 0: no limit of its own. */
   startMs = 0
   headersMs: number
@@ -113,7 +118,8 @@ export class Attempt implements Handler, Carried {
   start (): void {
     this.#entered = true
     // undici's pool may make the request later, when nobody puts its target right any more.
-    this.#go(this.#path === '*')
+    // A connection that is handed over is no connection of the pool's.
+    this.#go(this.#path === '*' || this.#outgoing.upgrade)
   }
 
   #go (onFresh: boolean): void {
@@ -134,7 +140,8 @@ export class Attempt implements Handler, Carried {
     const headers = this.#outgoing.stamped(this.#fields)
     if (path === '*') return sendAsterisk(dispatcher, method, headers, this)
     const content = body === null || Buffer.isBuffer(body) ? body : body.stream()
-    dispatcher.dispatch({ method: method as Dispatcher.HttpMethod, path, headers, body: content }, this)
+    const upgrade = this.#outgoing.upgrade ? tunnelledProtocol : null
+    dispatcher.dispatch({ method: method as Dispatcher.HttpMethod, path, headers, body: content, upgrade }, this)
   }
 
   /** Reports the outcome to the breaker and to passive observation: the first call counts, the others are no-ops. */
@@ -153,6 +160,7 @@ export class Attempt implements Handler, Carried {
   cancel (outcome: Outcome): void {
     this.settle(outcome, performance.now())
     if (this.stage === 'done') return
+    if (this.upgraded !== null) return this.tunnelEnded()
     this.#stopWaiting()
     this.#finish()
     if (!this.#entered) {
@@ -193,7 +201,8 @@ export class Attempt implements Handler, Carried {
 
   onHeaders (status: number, rawFields: Buffer[], resume: () => void): boolean {
     if (this.stage === 'done') return true
-    if (status < 100 || status > 599) {
+    // 101 without an upgrade is none that anybody has asked for.
+    if (status < 100 || status > 599 || status === 101) {
       this.#fail('response_invalid', new Error(`status ${status}`))
       return true
     }
@@ -214,6 +223,37 @@ export class Attempt implements Handler, Carried {
     // No body can follow these; undici reports a legal Content-Length on a 304 as a mismatch afterwards.
     if ((status === 304 || status === 204 || this.#outgoing.method === 'HEAD') && !this.abandoned) this.#complete(this.#headAt)
     return true
+  }
+
+  /** The connection is not undici's any more. For the breaker the exchange has ended well; its places are kept as long as the tunnel is open. */
+  onUpgrade (status: number, fields: Buffer[] | string[] | null, socket: Duplex): void {
+    const rawFields = fields as Buffer[]
+    const upgraded = socket as Socket
+    // Whatever becomes of it, an error that nobody listens to would end the process.
+    upgraded.on('error', ignore)
+    this.carrier = null
+    if (this.stage === 'done' || !switchesToWebSocket(rawFields, util.headerNameToString)) {
+      upgraded.destroy()
+      this.#leave()
+      if (this.stage !== 'done') this.#fail('response_invalid', new Error('switched to another protocol than asked'))
+      return
+    }
+    // That it sends nothing more will not mean that it takes nothing more.
+    upgraded.allowHalfOpen = true
+    this.upgraded = upgraded
+    this.stage = 'tunnel'
+    this.answer = new Answer(status, rawFields)
+    this.answer.complete = true
+    this.#answered(status)
+    this.settle('success', this.#headAt)
+    this.owner.responseHead(this)
+  }
+
+  /** There is no tunnel any more, or there will not be one. Gives the places back, exactly once. */
+  tunnelEnded (): void {
+    this.upgraded?.destroy()
+    this.#finish()
+    this.#leave()
   }
 
   onData (chunk: Buffer): boolean {
@@ -330,6 +370,8 @@ export class Attempt implements Handler, Carried {
     this.#go(true)
   }
 }
+
+function ignore (): void {}
 
 const idempotent = new Set(['GET', 'HEAD', 'OPTIONS', 'PUT', 'DELETE'])
 

@@ -189,8 +189,9 @@ export class Attempts implements AttemptOwner, Movable {
 
   #armHedge (): void {
     const { hedging, retry } = this.#terms
-    const { method, body } = this.#outgoing
-    if (hedging === null || body !== null || (method !== 'GET' && method !== 'HEAD')) return
+    const { method, body, upgrade } = this.#outgoing
+    // A second connection would be handed over, too.
+    if (hedging === null || upgrade || body !== null || (method !== 'GET' && method !== 'HEAD')) return
     const ms = hedgeDelayMs(hedging.value, retry.hedge)
     if (ms >= 0) this.#arm(onHedge, ms)
   }

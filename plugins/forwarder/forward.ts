@@ -4,6 +4,7 @@ import type { FastifyReply } from 'fastify'
 import type { Exchange } from '../../lib/exchange.ts'
 import type { Outcome, Reason } from '../../lib/failure.ts'
 import type { ResponseFields } from '../../lib/http/response-head.ts'
+import { tunnelledProtocol } from '../../lib/http/upgrade.ts'
 import type { NoRetry } from '../../lib/retry/policy.ts'
 import { abortConnection, linger } from '../connection.ts'
 import { answererOf, setAnswerer, type Answerer } from '../refusal.ts'
@@ -19,6 +20,7 @@ import type { ClientBody } from './request-body.ts'
 import { ResponseBody, type BodySource } from './response-body.ts'
 import type { Terms } from './terms.ts'
 import { failInHooks, watchTail } from './tail.ts'
+import { openTunnel, type TunnelDoor } from './tunnel-door.ts'
 import { removeFields } from './upstream-fields.ts'
 
 /** An answer as reply-from takes it. */
@@ -54,6 +56,8 @@ export class Forward implements AttemptOwner, BodySource, Answerer, Limited {
   readonly #terms: Terms
   readonly #body: ClientBody | null
   readonly #changes: AnswerChanges | null
+  /** What a tunnel would take; null: none was asked for. */
+  readonly #door: TunnelDoor | null
   /** Decides among attempts, until the answer is found; null: there is one attempt. */
   #attempts: Attempts | null = null
   #attempt: Attempt | null = null
@@ -67,13 +71,14 @@ export class Forward implements AttemptOwner, BodySource, Answerer, Limited {
   #stream: ResponseBody | null = null
   #lastByteAt = 0
 
-  constructor (host: ForwardHost, reply: FastifyReply, exchange: Exchange, terms: Terms, body: ClientBody | null, changes: AnswerChanges | null) {
+  constructor (host: ForwardHost, reply: FastifyReply, exchange: Exchange, terms: Terms, body: ClientBody | null, changes: AnswerChanges | null, door: TunnelDoor | null) {
     this.host = host
     this.reply = reply
     this.exchange = exchange
     this.#terms = terms
     this.#body = body
     this.#changes = changes
+    this.#door = door
     this.deadline = new Deadline(this, terms.limits, exchange.receivedAt)
     setAnswerer(reply.raw, this)
     reply.raw.on('close', onClose)
@@ -152,6 +157,7 @@ export class Forward implements AttemptOwner, BodySource, Answerer, Limited {
     this.#callback = null
     if (answer.complete) {
       this.#over = true
+      if (attempt.upgraded !== null) this.#switch(attempt, headers)
       return this.#hand(callback, { statusCode: answer.status, headers, body: answer.whole(headers['content-type']) })
     }
     const stream = new ResponseBody(this, reply.raw)
@@ -163,6 +169,14 @@ export class Forward implements AttemptOwner, BodySource, Answerer, Limited {
     }
     answer.pour(stream)
     this.#hand(callback, { statusCode: answer.status, headers, body: stream })
+  }
+
+  /** The time limits end here; the tunnel begins once the answer has been sent. */
+  #switch (attempt: Attempt, headers: ResponseFields): void {
+    this.deadline.stop()
+    headers['connection'] = 'upgrade'
+    headers['upgrade'] = tunnelledProtocol
+    openTunnel(this.#door as TunnelDoor, this.reply.raw, attempt, this.exchange)
   }
 
   /** No throw may leave this tick: there is nobody above to catch it. */

@@ -17,6 +17,8 @@ export interface OutgoingParts {
   readonly hostAt: number
   /** The Host that the client asked for; may be ''. */
   readonly host: string
+  /** It asks for a WebSocket. */
+  readonly upgrade: boolean
 }
 
 /**
@@ -41,6 +43,7 @@ export class Outgoing {
   }
 
   get method (): string { return this.#parts.method }
+  get upgrade (): boolean { return this.#parts.upgrade }
   get route (): AnyRoute { return this.#parts.route }
 
   pathFor ({ url: { basePath } }: Upstream): string {

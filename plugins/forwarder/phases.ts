@@ -14,6 +14,7 @@ export function phaseLeft (attempt: Attempt, body: ClientBody | null, lastByteAt
     case 'headers': return attempt.headersMs > 0 ? attempt.sentAt + attempt.headersMs - now : Infinity
     case 'send': return bodyIdleMs > 0 && body !== null ? body.lastActivity + bodyIdleMs - now : Infinity
     case 'body': return bodyIdleMs > 0 && lastByteAt > 0 ? lastByteAt + bodyIdleMs - now : Infinity
+    case 'tunnel':
     case 'done': return Infinity
   }
 }

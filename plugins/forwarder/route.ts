@@ -9,7 +9,7 @@ import { noMirrors } from './mirror.ts'
 import { noCounts, Terms, WaitingLists, type PoolRecord, type TermOptions, type UpstreamLane, type UsualTimes } from './terms.ts'
 
 /** What a route says about its forwarding; all but the pool may be left out. */
-export type ForwardRoute = Pick<RouteOptions, 'stripPrefix' | 'prefix' | 'timeouts' | 'retry' | 'maxBodyBytes' | 'priority' | 'mirror'> & { pool: string, path?: string }
+export type ForwardRoute = Pick<RouteOptions, 'stripPrefix' | 'prefix' | 'timeouts' | 'retry' | 'maxBodyBytes' | 'priority' | 'mirror' | 'upgradeIdleMs'> & { pool: string, path?: string }
 
 /** Where a request is forwarded to. */
 export type AnyRoute = CompiledRoute | ForwardRoute
