@@ -109,8 +109,10 @@ function variant (context: DrillContext, scale: OutageScale, name: string, back:
       speed('p99 ms of a refusal', quantile(refused, 0.99), 20)
     ]
     if (slow) {
+      const [alone, ...others] = returns.map(({ peak }) => peak) as [number, ...number[]]
       const share = minimumShare + (1 - minimumShare) * 1000 / slowStartMs
-      claims.push(outcome('at the same time in its first second: its share of maxInFlightPerUpstream by then', Math.max(...returns.map(({ peak }) => peak)), Math.ceil(maxInFlight * share) + 1))
+      claims.push(outcome('at the same time at the first one in its first second: maxInFlightPerUpstream, as it is alone', alone, maxInFlight))
+      claims.push(outcome('at the same time at the others in theirs: their share of it by then', Math.max(...others), Math.ceil(maxInFlight * share) + 1))
     }
     return {
       variant: name,
