@@ -2,51 +2,9 @@
  * Every option once: its type, default, bounds, unit and description. The types, the validator and docs/options.md come from here.
  * Times are milliseconds in 1 .. 2^31-1 unless they say otherwise; 0 means "none" only where the description says so.
  */
-import { Type, type Static, type TSchema } from 'typebox'
-
-const maxTimer = 2147483647
-const poolName = '^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$'
-
-const object = <T extends Record<string, TSchema>>(properties: T, options: { description?: string } = {}) =>
-  Type.Object(properties, { additionalProperties: false, ...options })
-
-/** A section that may be left out: its own defaults fill it. */
-const section = <T extends Record<string, TSchema>>(description: string, properties: T) =>
-  Type.Object(properties, { additionalProperties: false, default: {}, description })
-
-const ms = (value: number, description: string) => Type.Integer({ minimum: 1, maximum: maxTimer, default: value, description })
-const msOrNone = (value: number, description: string) => Type.Integer({ minimum: 0, maximum: maxTimer, default: value, description })
-const count = (value: number, minimum: number, description: string) => Type.Integer({ minimum, maximum: maxTimer, default: value, description })
-const flag = (value: boolean, description: string) => Type.Boolean({ default: value, description })
-const ratio = (value: number, description: string) => Type.Number({ minimum: 0, maximum: 1, default: value, description })
-const share = (value: number, description: string) => Type.Number({ exclusiveMinimum: 0, maximum: 1, default: value, description })
-const bytesOrNone = (description: string, value = 0) => Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER, default: value, description })
-
-const oneOf = <T extends string>(values: T[], value: NoInfer<T>, description: string) =>
-  Type.Enum<T[]>(values, { default: value, description })
-
-export const ServerOptions = section('The public listener. Its address and port are fastify-cli\'s: -a, -p, FASTIFY_ADDRESS, FASTIFY_PORT.', {
-  headersTimeoutMs: ms(5000, 'Time to receive a request\'s head; the smaller of this and requestTimeoutMs holds. Exceeded: 408.'),
-  requestTimeoutMs: msOrNone(30000, 'Time to receive the whole request. 0: none. Exceeded: 408.'),
-  keepAliveTimeoutMs: ms(60000, 'How long an idle client connection is kept.'),
-  maxHeaderBytes: Type.Integer({ minimum: 1024, maximum: 1048576, default: 65536, description: 'Size of a request\'s head, in bytes. Exceeded: 431.' }),
-  maxBodyBytes: bytesOrNone('Size of a request body, in bytes. 0: unlimited (bodies stream). Exceeded: 413. A route may set its own.'),
-  trustedProxies: Type.Array(Type.String(), { default: [], description: 'Addresses or CIDRs of proxies in front, whose X-Forwarded-*, Forwarded and request id are believed.' }),
-  requestIdHeader: Type.String({ pattern: '^[A-Za-z0-9-]+$', minLength: 1, default: 'x-request-id', description: 'The header that carries the request id, in both directions.' }),
-  stripRequestHeaders: Type.Array(Type.String({ pattern: '^[A-Za-z0-9_-]+$' }), { default: [], description: 'Headers never accepted from clients, such as x-user-id.' }),
-  probes: flag(true, 'Serve GET /livez and /readyz on the public listener.'),
-  shutdown: section('The way down after SIGTERM or SIGINT.', {
-    delayMs: msOrNone(0, 'How long to keep serving with /readyz at 503 before the listener closes. 0: close at once.'),
-    graceMs: msOrNone(10000, 'How long accepted requests may take to finish after the listener closed; then they are cut and the exit code is 1.')
-  })
-})
-
-export const AdminOptions = section('The admin listener, separate from the public one.', {
-  enabled: flag(true, 'Open the admin listener.'),
-  host: Type.String({ minLength: 1, default: '127.0.0.1', description: 'Address to listen on. Anything but loopback needs a token.' }),
-  port: Type.Integer({ minimum: 0, maximum: 65535, default: 9090, description: 'Port to listen on. 0: any free port, logged as "admin listening". BREAKWATER_ADMIN_PORT overrides it.' }),
-  token: Type.String({ default: '', description: 'Bearer token that every admin route but /livez and /readyz wants. Empty: none, which only loopback may have. BREAKWATER_ADMIN_TOKEN overrides it.' })
-})
+import { Type, type Static } from 'typebox'
+import { bytesOrNone, count, flag, maxTimer, ms, msOrNone, object, oneOf, poolName, ratio, section, share, tokenPattern } from './schema-kit.ts'
+import { AdminOptions, ServerOptions } from './schema-server.ts'
 
 export const SheddingOptions = section('Admission: requests over a limit are refused at once with 503, never queued.', {
   maxInFlight: count(256, 1, 'Requests admitted at the same time. BREAKWATER_MAX_IN_FLIGHT overrides it.'),
@@ -63,7 +21,6 @@ export const SheddingOptions = section('Admission: requests over a limit are ref
   })
 })
 
-const tokenPattern = "^[A-Za-z0-9!#$%&'*+.^_`|~-]+$"
 const headerName = (description: string) => Type.String({ pattern: tokenPattern, description })
 
 /** What a pool says for all of its upstreams and one of them may say for itself. */
@@ -146,6 +103,7 @@ export const TlsOptions = object({
 export const ConnectionOptions = section('Connections to each upstream.', {
   max: count(128, 1, 'Connections at the same time. As many exchanges again may wait for one; more are refused as upstream_capacity.'),
   keepAliveMs: ms(4000, 'How long an idle connection is kept; keep it below the upstream\'s own limit.'),
+  maxStreams: count(100, 1, 'Exchanges at the same time on one HTTP/2 connection; the upstream may allow fewer.'),
   learnKeepAlive: flag(true, 'Keep idle connections for less long where an upstream was seen to close them sooner.')
 })
 
@@ -250,6 +208,7 @@ export const PoolOptions = object({
   retry: RetryOptions,
   hostHeader: oneOf(['upstream', 'preserve'], 'upstream', 'The Host sent to the upstream: its own, or the client\'s. X-Forwarded-Host always tells the original.'),
   connections: ConnectionOptions,
+  http2: oneOf(['off', 'alpn', 'prior-knowledge'], 'off', 'HTTP/2 to the upstreams. alpn: to https upstreams that agree to it, else HTTP/1.1. prior-knowledge: without TLS, to http upstreams that speak nothing else.'),
   tls: Type.Optional(TlsOptions),
   maxInFlightPerUpstream: count(0, 0, 'Exchanges at the same time at one upstream; more are refused as upstream_capacity. 0: no limit.')
 })
@@ -336,8 +295,6 @@ export const Config = object({
 
 /** The whole configuration, defaults filled in, frozen. */
 export type Config = Static<typeof Config>
-export type ServerOptions = Static<typeof ServerOptions>
-export type AdminOptions = Static<typeof AdminOptions>
 export type SheddingOptions = Static<typeof SheddingOptions>
 export type UpstreamOptions = Static<typeof UpstreamOptions>
 export type HealthOptions = Static<typeof HealthOptions>

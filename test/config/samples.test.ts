@@ -29,7 +29,7 @@ test('the small sample loads', () => {
 })
 
 /** Lines of options that are commented out begin with "#" in the place of a space. */
-const uncommented = (text: string): unknown => parse(text.replaceAll(/^#(?= {3}| - )/gm, ' '))
+const uncommented = (text: string): unknown => parse(text.replaceAll(/^#(?= {3}| - | [a-z]\w*:)/gm, ' '))
 
 test('the full sample holds every option, with its default', () => {
   const { config } = loadConfig({ BREAKWATER_CONFIG: sample('full.yaml') })

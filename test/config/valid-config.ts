@@ -27,6 +27,8 @@ const special: Record<string, fc.Arbitrary<unknown> | null> = {
   'server.stripRequestHeaders': fc.subarray(['x-user-id', 'X_Internal']),
   'admin.host': fc.constantFrom('127.0.0.1', '::1', 'localhost'),
   'admin.token': fc.stringMatching(/^[!-~]{0,20}$/),
+  'server.proxyProtocolFrom': fc.constantFrom([], ['10.0.0.0/8'], ['unix', 'fd00::/8']),
+  'server.tls': null,
   'shedding.priorities.normal': fc.double({ min: 0.5, max: 1, noNaN: true }),
   'shedding.priorities.low': fc.double({ min: 0.01, max: 0.5, noNaN: true }),
   'pools.*.upstreams': fc.uniqueArray(fc.nat(999), { minLength: 1, maxLength: 4 }).chain(ids => fc.tuple(...ids.map((id, index) => upstream(id, index === 0)))),
