@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { built, which, type Workshop } from './children.ts'
-import { jsonOf, type Scenario } from './scenarios.ts'
+import type { Scenario } from './scenarios.ts'
 
 /** What the client saw in one round. Latencies in milliseconds. */
 export interface LoadResult {
@@ -25,7 +25,7 @@ export interface LoadClient {
 /** wrk runs this script's `done` once, so it costs nothing a request. */
 const wrkScript = ({ method, requestBytes }: Scenario): string => `
 wrk.method = '${method}'
-${requestBytes === 0 ? '' : `wrk.body = '${jsonOf(requestBytes)}'\nwrk.headers['Content-Type'] = 'application/json'`}
+${requestBytes === 0 ? '' : `wrk.body = '{"pad":"' .. string.rep('x', ${requestBytes - 10}) .. '"}'\nwrk.headers['Content-Type'] = 'application/json'`}
 function done (summary, latency, requests)
   local e = summary.errors
   io.write(string.format('\\n{"requests":%d,"seconds":%.6f,"p50":%.3f,"p99":%.3f,"badStatuses":%d,"socketErrors":%d}\\n',

@@ -1,5 +1,5 @@
 import { parseArgs } from 'node:util'
-import { scenarios, type ScenarioName } from './scenarios.ts'
+import { scenarios, type Scenario, type ScenarioName } from './scenarios.ts'
 
 export interface BenchOptions {
   rounds: number
@@ -20,7 +20,7 @@ export const usage = `npm run bench -- [options]
   --rounds N        rounds of each peer (5)
   --seconds S       seconds of load a round (3)
   --warmup S        seconds of load before the first round (4)
-  --connections N   keep-alive connections, each with one request at a time (16)
+  --connections N   keep-alive connections, each with one request at a time (16; 4 for download and upload)
   --upstreams N     ports of the upstream that every peer spreads its requests over (2)
   --scenario NAME   ${Object.keys(scenarios).join(' | ')} (get)
   --only A,B        only these peers
@@ -61,11 +61,12 @@ export function parseOptions (args: readonly string[]): BenchOptions | null {
   })
   if (values.help) return null
   if (!isScenario(values.scenario)) throw new RangeError(`--scenario must be one of ${Object.keys(scenarios).join(', ')}, not "${values.scenario}"`)
+  const scenario: Scenario = scenarios[values.scenario]
   return {
     rounds: number('rounds', values.rounds, values.quick ? 2 : 5, 1, 100),
     seconds: number('seconds', values.seconds, values.quick ? 1 : 3, 0.1, 60, false),
     warmup: number('warmup', values.warmup, values.quick ? 1 : 4, 0.1, 60, false),
-    connections: number('connections', values.connections, 16, 1, 1024),
+    connections: number('connections', values.connections, scenario.connections ?? 16, 1, 1024),
     upstreams: number('upstreams', values.upstreams, 2, 1, 16),
     scenario: values.scenario,
     only: values.only.split(',').map(name => name.trim()).filter(name => name !== ''),

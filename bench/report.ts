@@ -100,6 +100,16 @@ export function printRows (rows: readonly Row[]): string {
   return [table, ...faults, '', 'what each is', ...legend].join('\n')
 }
 
+/** What the bytes cost, where a request is little beside them: `bytes` a request. */
+export const printBytes = (rows: readonly Row[], bytes: number): string => textTable(
+  ['peer', 'CPU ms/GiB', 'min-max', 'MiB/s'],
+  rows.map(row => {
+    const perGib = (micros: number): number => micros / 1000 * 2 ** 30 / bytes
+    const { median: middle, min, max } = row.cpuMicros
+    return [row.name, figure(perGib(middle), 0), range({ median: perGib(middle), min: perGib(min), max: perGib(max) }, 0), figure(row.requestsPerSecond * bytes / 2 ** 20, 0)]
+  })
+)
+
 /** The targets with where each stands. */
 export const printTargets = (results: readonly TargetResult[]): string => textTable(
   ['target: our CPU a request / the peer\'s', 'at most', 'is', ''],

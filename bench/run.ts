@@ -7,8 +7,8 @@ import { parseOptions, usage, type BenchOptions } from './options.ts'
 import type { Peer } from './peers/peer.ts'
 import { peers, targets } from './peers/table.ts'
 import { peakKib } from './proc.ts'
-import { judge, printRows, printTargets, summarize } from './report.ts'
-import { scenarios } from './scenarios.ts'
+import { judge, printBytes, printRows, printTargets, summarize } from './report.ts'
+import { movedBytes, scenarios } from './scenarios.ts'
 import { rotate } from './stats.ts'
 import { startUpstream } from './upstream.ts'
 
@@ -80,7 +80,9 @@ async function bench (workshop: Workshop, options: BenchOptions): Promise<void> 
   const rows = summarize(measured, 'breakwater')
   const verdicts = judged.flatMap(name => judge(summarize(measured, name), name, targets))
   say(`\n${printRows(rows)}`)
-  // The targets are for the small GET.
+  const bytes = movedBytes(scenario)
+  if (bytes > 0) say(`\n${printBytes(rows, bytes)}\n\n${printTargets(verdicts.filter(({ ours, peer }) => ours === 'breakwater' && peer === 'node-undici'))}`)
+  // The targets are for the small GET; that beside bare node:http and undici is for bytes, too.
   if (scenario.responseBytes === scenarios.get.responseBytes && scenario.method === 'GET') say(`\n${printTargets(verdicts)}`)
   if (options.json !== null) {
     writeFileSync(options.json, `${JSON.stringify({ machine, upstream: upstream.title, client: load.title, options, peers: measured, rows, targets: verdicts }, null, 2)}\n`)

@@ -32,6 +32,16 @@ ${ports.map(port => `    listen 127.0.0.1:${port} backlog=1024;`).join('\n')}
     location / { return 200 '${jsonOf(scenarios.get.responseBytes)}'; }
     location = /healthz { return 200 '{"ok":true}'; }
     location = /large { alias ${folder}/large.json; }
+    location = /download { alias ${folder}/download.json; }
+    # All of the body is read, into memory, before it is answered.
+    location = /upload {
+      client_max_body_size 0;
+      client_body_buffer_size ${scenarios.upload.requestBytes + 4096};
+      proxy_pass_request_body off;
+      proxy_set_header Content-Length "";
+      proxy_http_version 1.1;
+      proxy_pass http://127.0.0.1:${ports[0]}/;
+    }
   }
 }
 `
@@ -46,6 +56,7 @@ export function startUpstream (workshop: Workshop, ports: readonly number[]): { 
   const folder = workshop.place('upstream')
   const config = join(folder, 'nginx.conf')
   writeFileSync(join(folder, 'large.json'), jsonOf(scenarios.large.responseBytes))
+  writeFileSync(join(folder, 'download.json'), jsonOf(scenarios.download.responseBytes))
   writeFileSync(config, nginxConfig(folder, ports))
   const child = workshop.start('upstream', { program: nginx, args: ['-p', folder, '-e', 'stderr', '-c', config] })
   return { child, title: 'nginx' }
