@@ -25,7 +25,7 @@ import { Attempt } from './forwarder/attempt.ts'
 import { Attempts } from './forwarder/attempts.ts'
 import { Forward, type ForwardHost } from './forwarder/forward.ts'
 import { guardAnswers } from './forwarder/guard.ts'
-import { bodyOf, isKnownVersion, removeField, tooManyFields } from './forwarder/incoming.ts'
+import { bodyOf, isKnownVersion, removeField, tooManyFields, wantsTrailers } from './forwarder/incoming.ts'
 import { KeptBody } from './forwarder/kept-body.ts'
 import { Mirrors, type MirrorCounts } from './forwarder/mirror.ts'
 import { mirrorField, Outgoing, type OutgoingParts } from './forwarder/outgoing.ts'
@@ -177,7 +177,7 @@ class Forwarder implements ForwardHost, AttemptsContext {
     if (body !== null && !Buffer.isBuffer(body) && head.contentLength > 0) fields.push('content-length', String(head.contentLength))
     this.#app.edge.peerOf(raw).append(fields, head.given, host, exchange.clientIp, optionsOf(route).stripPrefix ?? '')
     fields.push(this.requestIdHeader, exchange.requestId)
-    return { method: raw.method as string, target, route, fields, hostAt, host, upgrade }
+    return { method: raw.method as string, target, route, fields, hostAt, host, upgrade, takesTrailers: !upgrade && wantsTrailers(raw) }
   }
 
   #doorOf (handshake: Handshake | null, route: AnyRoute): TunnelDoor | null {

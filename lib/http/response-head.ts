@@ -3,7 +3,7 @@ import { extendVia } from './forwarded.ts'
 /** Fields of an answer, lower-case; several lines of one name as an array in their order. */
 export type ResponseFields = Record<string, string | string[]>
 
-/** Hop-by-hop fields of an answer; Trailer too, since trailers are not passed on and Node would throw on it. */
+/** Hop-by-hop fields of an answer; Trailer too, as Node throws on it where the body turns out to have a length. */
 const hopByHop = new Set(['connection', 'keep-alive', 'proxy-connection', 'proxy-authenticate', 'te', 'trailer', 'transfer-encoding', 'upgrade'])
 
 const plainConnection = /^(?:keep-alive|close)$/i
@@ -54,6 +54,16 @@ export function responseFields (rawFields: readonly Buffer[], nameOf: (name: Buf
   const via = fields['via']
   fields['via'] = extendVia(typeof via === 'object' ? via.join(', ') : via)
   return fields
+}
+
+/** The names that the Connection lines of an answer have, lower-case. */
+export function nominatedNames (rawFields: readonly Buffer[], nameOf: (name: Buffer) => string): Set<string> {
+  const names = new Set<string>()
+  for (let i = 0; i + 1 < rawFields.length; i += 2) {
+    if (nameOf(rawFields[i] as Buffer) !== 'connection') continue
+    for (const token of (rawFields[i + 1] as Buffer).toString('latin1').split(',')) names.add(token.trim().toLowerCase())
+  }
+  return names
 }
 
 function removeNominated (fields: ResponseFields, nominated: string): void {

@@ -1,7 +1,8 @@
 import { Readable } from 'node:stream'
 import { util } from 'undici'
 import { isMediaType } from '../../lib/http/media-type.ts'
-import { responseFields, type ResponseFields } from '../../lib/http/response-head.ts'
+import { nominatedNames, responseFields, type ResponseFields } from '../../lib/http/response-head.ts'
+import { passedAnnouncement, passedTrailers, type Trailers } from '../../lib/http/trailers.ts'
 import type { ResponseBody } from './response-body.ts'
 
 /** What may pile up before a response counts as streamed, in bytes. */
@@ -15,6 +16,8 @@ export class Answer {
   bytes = 0
   /** All of the body has come. */
   complete = false
+  /** What came behind the body; null: nothing did, or it is not complete. */
+  rawTrailers: Buffer[] | null = null
   /** It is on its way to the client. */
   handedUp = false
   #first: Buffer | null = null
@@ -52,6 +55,21 @@ export class Answer {
       if (each.length === name.length && nameOf(each) === name) return (raw[i + 1] as Buffer).toString('latin1').trim()
     }
     return null
+  }
+
+  /** What of its trailers goes to the client; null: there were none. @param own the name of a field that is ours, lower-case */
+  trailers (own: string): Trailers | null {
+    return this.rawTrailers === null ? null : passedTrailers(this.rawTrailers, nameOf, this.#reserved(own))
+  }
+
+  /** The names of the trailers that it says will come, and that go to the client; '' for none. */
+  announced (own: string): string {
+    const trailer = this.field('trailer')
+    return trailer === null ? '' : passedAnnouncement(trailer, this.#reserved(own))
+  }
+
+  #reserved (own: string): Set<string> {
+    return nominatedNames(this.#rawFields, nameOf).add(own)
   }
 
   /** The body in one piece, once it is complete; undefined where it is empty. */

@@ -11,7 +11,7 @@ import type { Carried, Carrier } from '../upstream-pools/carrier.ts'
 import type { UsualLatency } from '../../lib/latency.ts'
 import type { Upstream } from '../upstream-pools/upstream.ts'
 import { Answer } from './answer.ts'
-import { sendAsterisk } from './asterisk.ts'
+import { dispatchChanged, takingTrailers, toAsterisk } from './created.ts'
 import { learn } from './lessons.ts'
 import type { Outgoing } from './outgoing.ts'
 import type { AttemptOwner } from './owner.ts'
@@ -138,10 +138,12 @@ export class Attempt implements Handler, Carried {
     const { method, body } = this.#outgoing
     const path = this.#path
     const headers = this.#outgoing.stamped(this.#fields)
-    if (path === '*') return sendAsterisk(dispatcher, method, headers, this)
+    if (path === '*') return dispatchChanged(dispatcher, { method: method as Dispatcher.HttpMethod, path: '/', headers, body: null }, this, toAsterisk)
     const content = body === null || Buffer.isBuffer(body) ? body : body.stream()
     const upgrade = this.#outgoing.upgrade ? tunnelledProtocol : null
-    dispatcher.dispatch({ method: method as Dispatcher.HttpMethod, path, headers, body: content, upgrade }, this)
+    const options = { method: method as Dispatcher.HttpMethod, path, headers, body: content, upgrade }
+    if (this.#outgoing.takesTrailers) dispatchChanged(dispatcher, options, this, takingTrailers)
+    else dispatcher.dispatch(options, this)
   }
 
   /** Reports the outcome to the breaker and to passive observation: the first call counts, the others are no-ops. */
@@ -261,7 +263,7 @@ export class Attempt implements Handler, Carried {
     return this.owner.bodyChunk(this, chunk)
   }
 
-  onComplete (): void {
+  onComplete (trailers: Buffer[] | string[] | null): void {
     // In the tick of its head an answer is as late as its head.
     const now = this.answer?.handedUp === true ? performance.now() : this.#headAt
     this.carrier?.end(now)
@@ -269,7 +271,10 @@ export class Attempt implements Handler, Carried {
     if (this.stage !== 'body') return
     // undici takes a body without a length for whole when its connection ends, by a reset too.
     if (this.upstream.connectionBroken) this.#fail('body_truncated', new Error('the connection was reset'))
-    else this.#complete(now)
+    else {
+      if (trailers !== null && trailers.length > 0) (this.answer as Answer).rawTrailers = trailers as Buffer[]
+      this.#complete(now)
+    }
   }
 
   onError (error: Error): void {

@@ -14,6 +14,7 @@ import type { Attempt } from './attempt.ts'
 import type { AttemptOwner } from './owner.ts'
 import type { Attempts } from './attempts.ts'
 import { Deadline, type Limited } from './deadline.ts'
+import { wantsTrailers } from './incoming.ts'
 import { informational } from './informational.ts'
 import { endByLimit, phaseLeft, type AttemptEnd } from './phases.ts'
 import type { ClientBody } from './request-body.ts'
@@ -69,6 +70,7 @@ export class Forward implements AttemptOwner, BodySource, Answerer, Limited {
   #fields: ResponseFields | null = null
   #handUpPending = false
   #stream: ResponseBody | null = null
+  #wantsTrailers = false
   #lastByteAt = 0
 
   constructor (host: ForwardHost, reply: FastifyReply, exchange: Exchange, terms: Terms, body: ClientBody | null, changes: AnswerChanges | null, door: TunnelDoor | null) {
@@ -123,7 +125,8 @@ export class Forward implements AttemptOwner, BodySource, Answerer, Limited {
   bodyEnd (): void {
     if (this.#stream === null) return
     this.#over = true
-    this.#stream.push(null)
+    const { answer } = this.#attempt as Attempt
+    this.#stream.finish(this.#wantsTrailers ? (answer as Answer).trailers(this.host.requestIdHeader) : null)
   }
 
   attemptFailed (attempt: Attempt, reason: Reason, outcome: Outcome, error: Error): void {
@@ -155,7 +158,8 @@ export class Forward implements AttemptOwner, BodySource, Answerer, Limited {
     exchange.bytes = answer.bytes
     const callback = this.#callback
     this.#callback = null
-    if (answer.complete) {
+    this.#wantsTrailers = wantsTrailers(request)
+    if (answer.complete && !(this.#wantsTrailers && answer.rawTrailers !== null)) {
       this.#over = true
       if (attempt.upgraded !== null) this.#switch(attempt, headers)
       return this.#hand(callback, { statusCode: answer.status, headers, body: answer.whole(headers['content-type']) })
@@ -167,7 +171,9 @@ export class Forward implements AttemptOwner, BodySource, Answerer, Limited {
       this.deadline.endless()
       attempt.settle('success', this.#lastByteAt)
     }
+    if (this.#wantsTrailers) stream.mayTrail(answer.announced(this.host.requestIdHeader))
     answer.pour(stream)
+    if (answer.complete) this.bodyEnd()
     this.#hand(callback, { statusCode: answer.status, headers, body: stream })
   }
 
@@ -226,6 +232,7 @@ export class Forward implements AttemptOwner, BodySource, Answerer, Limited {
     this.#outrun()
     if (this.#state === 'working') return
     this.#state = 'working'
+    this.#stream?.dropTrailers()
     const { reply } = this
     if (this.#fields === null || reply.raw.headersSent) return
     removeFields(reply, this.#fields, this.host.requestIdHeader)

@@ -3,12 +3,18 @@ import { Readable } from 'node:stream'
 import type { FastifyReply } from 'fastify'
 import { mayHaveLostFields } from '../../lib/http/field-limit.ts'
 import type { RequestHead } from '../../lib/http/request-head.ts'
+import { takesTrailers } from '../../lib/http/trailers.ts'
 import { KeptBody } from './kept-body.ts'
 import { RequestBody, type ClientBody } from './request-body.ts'
 
 export function isKnownVersion (raw: IncomingMessage): boolean {
   const { httpVersionMajor: major, httpVersionMinor: minor } = raw
   return (major === 1 && (minor === 0 || minor === 1)) || (major === 2 && minor === 0)
+}
+
+/** True for a client that takes trailers, and whose protocol has them. */
+export function wantsTrailers ({ httpVersion, headers: { te } }: IncomingMessage): boolean {
+  return te !== undefined && httpVersion !== '1.0' && takesTrailers(te as string)
 }
 
 /** Node drops header fields over its limit silently; a request that lost some is refused. */

@@ -19,6 +19,8 @@ export interface OutgoingParts {
   readonly host: string
   /** It asks for a WebSocket. */
   readonly upgrade: boolean
+  /** The client takes trailers. */
+  readonly takesTrailers: boolean
 }
 
 /**
@@ -44,6 +46,7 @@ export class Outgoing {
 
   get method (): string { return this.#parts.method }
   get upgrade (): boolean { return this.#parts.upgrade }
+  get takesTrailers (): boolean { return this.#parts.takesTrailers }
   get route (): AnyRoute { return this.#parts.route }
 
   pathFor ({ url: { basePath } }: Upstream): string {

@@ -2,6 +2,7 @@ import type { Socket } from 'node:net'
 import { Client, type Dispatcher } from 'undici'
 import type { IdleLimit } from '../../lib/keep-alive.ts'
 import type { Connector } from './connector.ts'
+import { acceptContinue } from './unasked-continue.ts'
 
 /** A request as the connection sees it that carries it: the handler that undici is given. */
 export interface Carried {
@@ -20,6 +21,8 @@ class GivenUpError extends Error {
 interface State {
   /** The socket that is being connected. */
   connecting: Socket | null
+  /** It was made, and has carried nothing yet. */
+  made: Socket | null
   /** The connection. */
   open: Socket | null
   request: Carried | null
@@ -40,7 +43,7 @@ export class Carrier extends Client {
 
   /** @param idle learns how long the upstream keeps idle connections; null: nobody does */
   constructor (origin: string, options: Client.Options, connect: Connector['connect'], idle: IdleLimit | null = null) {
-    const state: State = { connecting: null, open: null, request: null, carries: false, idleSince: 0 }
+    const state: State = { connecting: null, made: null, open: null, request: null, carries: false, idleSince: 0 }
     super(origin, {
       ...options,
       connect (target, callback) {
@@ -48,6 +51,7 @@ export class Carrier extends Client {
         state.connecting = connect(target, (...result) => {
           state.connecting = null
           const [error, socket] = result
+          state.made = socket
           if (error === null && idle !== null) watch(socket, state, idle)
           callback(...result)
         })
@@ -73,7 +77,11 @@ export class Carrier extends Client {
 
   /** The connection is there, and the request goes out on it. */
   begin (): void {
-    this.#state.carries = true
+    const state = this.#state
+    state.carries = true
+    if (state.made === null) return
+    acceptContinue(state.made)
+    state.made = null
   }
 
   /** The request has been answered whole: an idle connection holds nothing of it. @param now monotonic ms */

@@ -4,7 +4,7 @@ import { answer, answering, send } from '../../support/faulty-upstream.ts'
 import { chunk, lastChunk } from '../../support/http-bytes.ts'
 import type { FieldList } from '../../support/http-bytes.ts'
 import { rawRequest } from '../../support/raw-client.ts'
-import { continue100, earlyHints103, withTrailers } from '../../support/strange-answers.ts'
+import { earlyHints103, withTrailers } from '../../support/strange-answers.ts'
 import { get, inFront, request } from './support.ts'
 
 const etag: FieldList = [['ETag', '"1"']]
@@ -145,13 +145,6 @@ test('102 is left out', async (t) => {
   const got = await rawRequest(gateway.port, get)
   assert.deepEqual([got.interim, got.status, got.text()], [[], 200, 'hello'])
   await gateway.left({ counted: 'success', status: 200 })
-})
-
-test('a 100 that nobody asked for is an invalid answer', async (t) => {
-  const { gateway } = await inFront(t, answering(Buffer.concat([continue100, answer({ body: 'hello' })])))
-  const got = await rawRequest(gateway.port, get)
-  assert.equal(got.status, 502)
-  await gateway.left({ counted: 'failure', status: 502, reason: 'response_invalid' })
 })
 
 test('a body in many chunks arrives whole, and an HTTP/1.0 client gets it up to the end of the connection', async (t) => {
