@@ -2,16 +2,13 @@
  * The Fastify options of an app that is a proxy and nothing else: limits of the listener, request ids, the answers to what never
  * becomes a request, and the log. In somebody else's app they are that app's own business.
  */
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
-import type { Socket } from 'node:net'
 import { LogController, type FastifyError, type FastifyReply, type FastifyRequest, type FastifyServerOptions } from 'fastify'
 import type { Config } from './config/schema.ts'
-import { keptRequestFields } from './lib/http/field-limit.ts'
 import { LogDestination } from './plugins/access-log/destination.ts'
 import { requestIdSource } from './plugins/edge.ts'
-import { answerMalformed, type ParserError } from './plugins/malformed.ts'
+import { createListener } from './plugins/listener/create.ts'
+import { answerMalformed } from './plugins/malformed.ts'
 import { refuse } from './plugins/refusal.ts'
-import { UpgradingMessage } from './plugins/upgrading-message.ts'
 
 /** Log bytes that may wait for a slow sink; what comes beyond is dropped, and the number of dropped lines is logged. */
 const maxLogBytes = 64 * 1024 * 1024
@@ -19,20 +16,8 @@ const maxLogBytes = 64 * 1024 * 1024
 /** The options for `Fastify()`, or for fastify-cli's `-o`. */
 export function serverOptions (config: Config): FastifyServerOptions {
   const { server } = config
-  const headersTimeout = server.requestTimeoutMs === 0 ? server.headersTimeoutMs : Math.min(server.headersTimeoutMs, server.requestTimeoutMs)
-  const limits = {
-    headersTimeout,
-    requestTimeout: server.requestTimeoutMs,
-    keepAliveTimeout: server.keepAliveTimeoutMs,
-    maxHeaderSize: server.maxHeaderBytes,
-    // Node looks for late requests only so often: a time limit is not to be late by more than a tenth.
-    connectionsCheckingInterval: Math.min(1000, Math.max(50, Math.floor(headersTimeout / 10))),
-    // A request without Host is refused like any other: with a reason, and in the log.
-    requireHostHeader: false,
-    IncomingMessage: UpgradingMessage
-  }
   return {
-    serverFactory: (handler) => makeServer(limits, handler),
+    serverFactory: (handler) => createListener(server, handler),
     keepAliveTimeout: server.keepAliveTimeoutMs,
     requestTimeout: server.requestTimeoutMs,
     return503OnClosing: false,
@@ -51,40 +36,6 @@ export function serverOptions (config: Config): FastifyServerOptions {
 
 /** The proxy never reads a query: it passes it on as it came. */
 function unparsed (): Record<string, string> { return {} }
-
-function makeServer (limits: object, handler: (request: IncomingMessage, response: ServerResponse) => void): Server {
-  const server = createServer(limits, handler)
-  server.maxHeadersCount = keptRequestFields
-  // A client that asks before it sends is told to go on when somebody reads the body, and not when it is refused.
-  server.on('checkContinue', (request: IncomingMessage, response: ServerResponse) => {
-    continueOnRead(request, response)
-    server.emit('request', request, response)
-  })
-  // An expectation that is not 100-continue: RFC 9110 lets us ignore it.
-  server.on('checkExpectation', (request, response) => { server.emit('request', request, response) })
-  server.on('connect', (request: IncomingMessage, socket: Socket) => { refuseConnect(server, request, socket) })
-  return server
-}
-
-/**
- * Node has let go of the connection of a CONNECT: nobody else listens to its errors any more, nor tells an earlier response that is
- * still being sent when the client can take more of it.
- */
-function refuseConnect (server: Server, { method }: IncomingMessage, socket: Socket & { _httpMessage?: ServerResponse | null }): void {
-  socket.on('error', () => {})
-  socket.on('drain', () => { socket['_httpMessage']?.emit('drain') })
-  const error: ParserError = Object.assign(new Error('tunnels are not made here'), { code: 'HPE_INVALID_METHOD', method: method as string })
-  server.emit('clientError', error, socket)
-}
-
-function continueOnRead (request: IncomingMessage, response: ServerResponse): void {
-  const read = request._read.bind(request)
-  request._read = (size) => {
-    request._read = read
-    if (!response.headersSent) response.writeContinue()
-    read(size)
-  }
-}
 
 /** What Fastify refuses before any hook runs: a path with a bad escape. */
 function frameworkErrors (_error: FastifyError, request: FastifyRequest, reply: FastifyReply): void {

@@ -82,6 +82,7 @@ const exceptions: Record<string, string> = {
   'config/check-server.ts -> lib/http/address.ts': 'what the check takes for an address is what the use takes for one',
   'plugins/discovery/file-source.ts -> config/upstream-list.ts': 'a list of upstreams is read and judged as the configuration is',
   'plugins/discovery/named-sources.ts -> config/upstream-list.ts': 'a list of upstreams is judged as the configuration is, whoever gives it',
+  'plugins/listener/certificates.ts -> config/regular-file.ts': 'a certificate is read for the use as for the check, where a pipe in its place keeps nobody waiting',
   'plugins/upstream-pools/connector.ts -> config/regular-file.ts': 'a certificate is read for the use as for the check, where a pipe in its place keeps nobody waiting',
   'plugins/upstream-pools.ts -> config/complete.ts': 'completes and checks its own options when registered alone',
   'plugins/rate-limits.ts -> config/complete.ts': 'completes and checks its own options when registered alone',
