@@ -30,7 +30,7 @@ const laneOptions: Omit<LaneOptions, 'balancer'> = {
 
 class Upstream implements Member {
   readonly id: string
-  readonly weight = 1
+  readonly weight: number
   readonly priority = 0
   readonly healthy = true
   readonly checked = true
@@ -45,12 +45,15 @@ class Upstream implements Member {
   watch: Member['watch'] = null
   slot = 0
 
-  constructor (id: string) {
+  constructor (id: string, weight: number) {
     this.id = id
+    this.weight = weight
   }
 }
 
-const upstreamsOf = (count: number): Upstream[] => Array.from({ length: count }, (_, i) => new Upstream(`10.0.0.${i}:80`))
+/** Weights of 1 to 3 where the balancer is for weights: equal ones would make it round-robin. */
+const upstreamsOf = (count: number, balancer: BalancerName): Upstream[] =>
+  Array.from({ length: count }, (_, i) => new Upstream(`10.0.0.${i}:80`, balancer === 'weighted' ? 1 + i % 3 : 1))
 
 /** A key for each request, as hashing needs one: spread over 2^32. */
 const keyOf = (i: number): number => Math.imul(i, 0x9e3779b1) >>> 0
@@ -58,10 +61,10 @@ const keyOf = (i: number): number => Math.imul(i, 0x9e3779b1) >>> 0
 /** One pick among `count` members, each with an exchange or two, and what a balancer is told when it is taken and when an older one ends. */
 export function picking (balancer: BalancerName, count: number): Operation {
   const random = seededRandom(1)
-  const members = upstreamsOf(count)
+  const members = upstreamsOf(count, balancer)
   const picker = makeBalancer({ balancer, hash: laneOptions.hash }, members, random)
   for (const member of members) member.latency.record(5 + random(), 0.5)
-  picker.update(Int32Array.from(members, (_, i) => i), count, new Float64Array(count).fill(1), 0.5)
+  picker.update(Int32Array.from(members, (_, i) => i), count, Float64Array.from(members, ({ weight }) => weight), 0.5)
   const out = new Int32Array(Math.ceil(count * underWay)).fill(-1)
   let at = 0
   const change = (index: number, by: number): void => {
@@ -93,7 +96,7 @@ export function picking (balancer: BalancerName, count: number): Operation {
 export function wholePath (balancer: BalancerName, count: number, breaker: BreakerOptions): Operation {
   const random = seededRandom(1)
   const gate = new Gate(256)
-  const pool: Candidates = { upstreams: upstreamsOf(count), options: { ...laneOptions, balancer }, signal: new Signal() }
+  const pool: Candidates = { upstreams: upstreamsOf(count, balancer), options: { ...laneOptions, balancer }, signal: new Signal() }
   const lane = new Lane(pool, () => new Breaker(breaker, random, monotonic()), random)
   const routes = pool.upstreams.map(() => new UsualLatency())
   return {

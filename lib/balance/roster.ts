@@ -140,8 +140,9 @@ export class Roster {
     tier.count = 0
     for (const index of tier.all) {
       const member = this.#members[index] as Enlisted
-      const well = mayStand(member) && (this.#isWell(member, now) || tier.panic)
-      const standing = !well ? 0 : this.#isOpen(index, now) ? 1 : 2
+      const isWell = this.#isWell(member, now)
+      const asked = mayStand(member) && (isWell || tier.panic)
+      const standing = !asked ? 0 : this.#isOpen(index, now) || (!isWell && this.#isDoubted(index)) ? 1 : 2
       this.#standing[index] = standing
       if (standing === 2) {
         // Round-robin goes by the slow start alone: discovery may bring weights that nobody has chosen for it.
@@ -161,11 +162,19 @@ export class Roster {
     return true
   }
 
+  /**
+   * Panic overrules the checks, and not the checks and the breaker together: a probe sent to an upstream that both believe dead
+   * fails, and doubles the time for which it is left alone once it is back.
+   */
+  #isDoubted (index: number): boolean {
+    const breaker = this.#breakers[index]
+    return breaker != null && breaker.mode === 'enforce' && breaker.state !== 'closed'
+  }
+
   /** A half-open circuit limits the traffic by itself; the slow start begins when it has closed. */
   #rampOf (index: number, member: Enlisted, now: number): number {
     const { slowStart } = this.#options
-    const breaker = this.#breakers[index]
-    if (breaker != null && breaker.mode === 'enforce' && breaker.state !== 'closed') {
+    if (this.#isDoubted(index)) {
       member.ramp.leave(true)
       return this.#setShare(member, slowStart.ms === 0 ? 1 : slowStart.minimumShare)
     }

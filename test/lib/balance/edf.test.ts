@@ -91,6 +91,18 @@ describe('turns of equal weight', () => {
 })
 
 describe('turns by weight', () => {
+  it('go on from turns of equal weight, and back, without a second turn for anybody', () => {
+    for (let seed = 0; seed < 50; seed++) {
+      const balancer = balancerOf(equals(4), seed)
+      picksOf(balancer, 1 + seed % 7)
+      for (let round = 0; round < 6; round++) {
+        admit(balancer, round % 2 === 0 ? [2, 1, 1, 1] : equals(4))
+        const counts = countsOf(picksOf(balancer, round % 2 === 0 ? 50 : 40), 4)
+        for (const [index, count] of counts.entries()) ok(Math.abs(count - (round % 2 === 0 && index === 0 ? 20 : 10)) <= 1, counts.join())
+      }
+    }
+  })
+
   it('interleave: 5, 1, 1 neither begins with a burst nor has one later', () => {
     for (let seed = 0; seed < 500; seed++) {
       const picks = picksOf(balancerOf([5, 1, 1], seed), 70)

@@ -234,6 +234,28 @@ describe('panic', () => {
     deepEqual(shares(laneOf([bare, unhealthy, { ...unhealthy, ...open }], threshold), 10), [5, 5, 0])
   })
 
+  it('does not send a probe to one that is unhealthy as well: it would fail, and the circuit stay open for twice the time', () => {
+    const kit = laneOf([bare, { ...unhealthy, breaker: 'late' }, { ...unhealthy, breaker: 'late' }], threshold)
+    deepEqual(shares(kit, 10), [10, 0, 0])
+    deepEqual(kit.breakers.map((breaker) => breaker?.admits), [undefined, 0, 0])
+    Object.assign(kit.members[1]!, { healthy: true })
+    kit.signal.touch()
+    kit.breakers[1]!.permit = 7
+    deepEqual(shares(kit, 10), [5, 5, 0])
+  })
+
+  it('says that the circuits refused when those that are left are unhealthy and their circuits not closed', () => {
+    const none = { panic: { threshold: 0.5, whenNone: true } }
+    equal(laneOf([{ ...unhealthy, breaker: 'late' }, { ...unhealthy, ...open }], none).lane.select(0), 'breaker_open')
+  })
+
+  it('asks unhealthy ones whose circuit only observes', () => {
+    const kit = laneOf([bare, { ...unhealthy, breaker: 'late' }, unhealthy], threshold)
+    kit.breakers[1]!.mode = 'observe'
+    kit.breakers[1]!.permit = 7
+    deepEqual(shares(kit, 30), [10, 10, 10])
+  })
+
   it('refuses at once when nobody is left', () => {
     equal(laneOf([unhealthy, unhealthy], threshold).lane.select(0), 'no_upstream_healthy')
   })
