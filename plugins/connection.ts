@@ -64,6 +64,19 @@ export function hearNoMore (socket: Socket): void {
   socket.destroySoon = () => { closeGently(socket, deafMs) }
 }
 
+/**
+ * Makes an answer the last one on its connection, with time for the client to read it although it goes on sending: what it sends is
+ * nobody's request. A body that is still to come is `linger`'s to drop.
+ */
+export function closeBehind (request: IncomingMessage, response: ServerResponse): void {
+  if (request.httpVersionMajor === 2) return
+  response.shouldKeepAlive = false
+  if (bodyPending(request)) return
+  const { socket } = response
+  if (socket === null) response.once('socket', (own: Socket) => { own.destroySoon = () => { closeGently(own, deafMs) } })
+  else socket.destroySoon = () => { closeGently(socket, deafMs) }
+}
+
 function ignore (): void {}
 
 /** How long a client may go on sending what nobody reads, behind our last answer. */

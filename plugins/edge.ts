@@ -12,7 +12,7 @@ import { Peer } from '../lib/http/forwarded.ts'
 import { RequestHeadReader } from '../lib/http/request-head.ts'
 import { isRequestId } from '../lib/http/request-id.ts'
 import { compileTrust, plainAddress, type Trust } from '../lib/http/trust.ts'
-import { hearNoMore, onBreak } from './connection.ts'
+import { closeBehind, hearNoMore, onBreak } from './connection.ts'
 import { closeWithConnection } from './waiting-responses.ts'
 
 export interface EdgeOptions {
@@ -22,6 +22,8 @@ export interface EdgeOptions {
   requestIdHeader?: string
   /** Fields never accepted from clients. */
   stripRequestHeaders?: readonly string[]
+  /** After so many requests a connection is closed; the last answer says so (HTTP/1). Default: 0, no limit. */
+  maxRequestsPerConnection?: number
 }
 
 /** What the other plugins need of the edge. */
@@ -52,12 +54,13 @@ declare module 'fastify' {
 const kPeer = Symbol('breakwater.peer')
 const kRequestId = Symbol('breakwater.requestId')
 const kLatest = Symbol('breakwater.latest')
+const kCount = Symbol('breakwater.requests')
 const kExchange = Symbol('breakwater.exchange')
 
 interface TaggedResponse extends ServerResponse { [kExchange]?: Exchange }
 const kEarlier = Symbol('breakwater.earlier')
 
-interface TaggedSocket extends Socket { [kPeer]?: Peer, [kLatest]?: FastifyReply, [kEarlier]?: Set<FastifyReply>, encrypted?: boolean }
+interface TaggedSocket extends Socket { [kPeer]?: Peer, [kLatest]?: FastifyReply, [kCount]?: number, [kEarlier]?: Set<FastifyReply>, encrypted?: boolean }
 interface TaggedRequest extends IncomingMessage { [kRequestId]?: string }
 
 function peerOf (socket: TaggedSocket, trust: Trust): Peer {
@@ -142,6 +145,7 @@ function openOn (socket: TaggedSocket): Exchange[] {
 const edge: FastifyPluginAsync<EdgeOptions> = async (app, options) => {
   const trust = compileTrust(options.trustedProxies ?? [])
   const requestIdHeader = (options.requestIdHeader ?? 'x-request-id').toLowerCase()
+  const { maxRequestsPerConnection = 0 } = options
   const head = new RequestHeadReader((options.stripRequestHeaders ?? []).map((name) => name.toLowerCase()), requestIdHeader)
 
   function begin (request: FastifyRequest, reply: FastifyReply): boolean {
@@ -163,7 +167,13 @@ const edge: FastifyPluginAsync<EdgeOptions> = async (app, options) => {
       if (socket[kLatest] !== undefined) keepEarlier(socket, socket[kLatest])
     }
     socket[kLatest] = reply
+    if (maxRequestsPerConnection > 0 && raw.httpVersionMajor === 1) countRequest(socket, raw, reply.raw)
     return true
+  }
+
+  function countRequest (socket: TaggedSocket, raw: IncomingMessage, response: ServerResponse): void {
+    const count = socket[kCount] = (socket[kCount] ?? 0) + 1
+    if (count >= maxRequestsPerConnection) closeBehind(raw, response)
   }
 
   app.decorate('edge', { requestIdHeader, head, peerOf: (raw: IncomingMessage) => peerOf(raw.socket, trust), begin, openOn })

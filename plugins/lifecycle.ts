@@ -4,7 +4,7 @@
  */
 import type { ServerResponse } from 'node:http'
 import { Socket } from 'node:net'
-import { setTimeout as sleep } from 'node:timers/promises'
+import { setImmediate as turn, setTimeout as sleep } from 'node:timers/promises'
 import type { FastifyPluginAsync } from 'fastify'
 import fp from 'fastify-plugin'
 import type { ServerOptions } from '../config/schema-server.ts'
@@ -40,9 +40,13 @@ export class ShutdownIncompleteError extends Error {
 
 const sweepMs = 50
 
+/** A head of which nothing more came for so many sweeps (a second) will not be completed. */
+const quietSweeps = 20
+
 const kLatest = Symbol('breakwater.latestResponse')
 const kBytes = Symbol('breakwater.bytesAtLastSweep')
-interface TrackedSocket extends Socket { [kLatest]?: ServerResponse, [kBytes]?: number }
+const kQuiet = Symbol('breakwater.quietSweeps')
+interface TrackedSocket extends Socket { [kLatest]?: ServerResponse, [kBytes]?: number, [kQuiet]?: number }
 
 /** True while a request that was accepted on the connection has not been answered, or the connection is a tunnel. */
 function owesAnswer (socket: TrackedSocket): boolean {
@@ -51,14 +55,19 @@ function owesAnswer (socket: TrackedSocket): boolean {
   return latest !== undefined && !latest.writableFinished
 }
 
-/** True for a connection that may be closed: idle, never used, or with a part of a head of which nothing came since the last sweep. */
+/**
+ * True for a connection that may be closed: idle, never used, or with a part of a head of which nothing came for a while. That is
+ * counted in sweeps: while our own loop stands still, nobody can be heard.
+ */
 function isIdle (socket: TrackedSocket): boolean {
   if (owesAnswer(socket)) return false
   // Answered while its body was coming: that connection is being closed already, gently.
   if (socket[kLatest] !== undefined) return socket[kLatest].req.complete
-  const idle = socket.bytesRead === (socket[kBytes] ?? 0)
-  socket[kBytes] = socket.bytesRead
-  return idle
+  const { bytesRead } = socket
+  const quiet = bytesRead === (socket[kBytes] ?? 0) ? (socket[kQuiet] ?? 0) + 1 : 0
+  socket[kBytes] = bytesRead
+  socket[kQuiet] = quiet
+  return bytesRead === 0 || quiet >= quietSweeps
 }
 
 const lifecycle: FastifyPluginAsync<LifecycleOptions> = async (app, { delayMs = 0, graceMs = 10000, random = systemRandom }) => {
@@ -127,6 +136,8 @@ const lifecycle: FastifyPluginAsync<LifecycleOptions> = async (app, { delayMs = 
         if (isIdle(socket)) socket.destroySoon()
       }
       await sleep(sweepMs)
+      // A sweep that comes late comes before what has arrived meanwhile is read.
+      await turn()
     }
     clearTimeout(grace)
   })

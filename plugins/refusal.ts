@@ -3,7 +3,7 @@ import type { ServerResponse } from 'node:http'
 import type { FastifyReply } from 'fastify'
 import type { Reason } from '../lib/failure.ts'
 import { problem, sendProblem } from '../lib/http/problem.ts'
-import { bodyPending, linger } from './connection.ts'
+import { bodyPending, closeBehind, linger } from './connection.ts'
 
 /** Who is at work on the answer to a request. */
 export interface Answerer {
@@ -24,9 +24,12 @@ export function setAnswerer (response: ServerResponse, answerer: Answerer | unde
   ;(response as TaggedResponse)[kAnswerer] = answerer
 }
 
+/** A client that has sent such a head may mean other bytes by what follows than we would read there. */
+const endsConnection = new Set<Reason>(['bad_request', 'headers_too_large'])
+
 /**
  * Refuses a request with the problem document of a reason, which is noted in its exchange. What the client may still be sending
- * is not read, so the connection is closed behind the answer. Does nothing where another answer is on its way.
+ * is not read, so the connection is closed behind the answer; and so it is behind a malformed head. Does nothing where another answer is on its way.
  * @param retryAfterSeconds whole seconds, at least 1; left out where a retry would not help
  * @param told what the client is told in place of what the reason says
  */
@@ -35,7 +38,9 @@ export function refuse (reply: FastifyReply, reason: Reason, retryAfterSeconds?:
   request.exchange?.fail(reason)
   if (answererOf(raw)?.giveWay() === false) return reply
   const refusal = problem(reason, request.id, told.detail, retryAfterSeconds, told.status)
-  if (bodyPending(request.raw)) refusal.headers['connection'] = 'close'
+  const last = endsConnection.has(reason)
+  if (last || bodyPending(request.raw)) refusal.headers['connection'] = 'close'
   linger(request.raw, raw)
+  if (last) closeBehind(request.raw, raw)
   return sendProblem(reply, refusal)
 }

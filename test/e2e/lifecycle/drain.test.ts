@@ -95,6 +95,16 @@ test('a head that was half sent when the stop began may still be completed, in t
   await within(closed)
 })
 
+test('a head of which nothing more comes does not hold the stop up until the end of the grace', async (t) => {
+  const gateway = await startBoth(t, { server: { shutdown: { graceMs: 30000 } } })
+  const half = await rawConnect(gateway.port)
+  t.after(() => half.destroy())
+  await half.write('GET /half HTTP/1.1\r\n')
+  assert.equal((await rawRequest(gateway.port, get('/livez'))).status, 204)
+  await within(gateway.close(), { timeoutMs: 20000 })
+  assert.equal(await half.closed, 'fin')
+})
+
 test('the plugin works alone, on both servers that Fastify opens for "localhost"', async (t) => {
   let answerNow = (): void => {}
   const asked = new Promise<void>((resolve) => { answerNow = resolve })
