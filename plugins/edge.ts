@@ -13,6 +13,7 @@ import { RequestHeadReader } from '../lib/http/request-head.ts'
 import { isRequestId } from '../lib/http/request-id.ts'
 import { compileTrust, plainAddress, type Trust } from '../lib/http/trust.ts'
 import { closeBehind, hearNoMore, onBreak } from './connection.ts'
+import { mayHaveLostFollowers } from './upgrading-message.ts'
 import { closeWithConnection } from './waiting-responses.ts'
 
 export interface EdgeOptions {
@@ -166,6 +167,7 @@ const edge: FastifyPluginAsync<EdgeOptions> = async (app, options) => {
       closeWithConnection(socket, reply.raw)
       if (socket[kLatest] !== undefined) keepEarlier(socket, socket[kLatest])
     }
+    if (mayHaveLostFollowers(raw)) reply.raw.shouldKeepAlive = false
     socket[kLatest] = reply
     if (maxRequestsPerConnection > 0 && raw.httpVersionMajor === 1) countRequest(socket, raw, reply.raw)
     return true

@@ -7,9 +7,11 @@ import { takesTrailers } from '../../lib/http/trailers.ts'
 import { KeptBody } from './kept-body.ts'
 import { RequestBody, type ClientBody } from './request-body.ts'
 
+/** A version that is spoken here. A transfer coding in HTTP/1.0 is faulty framing (RFC 9112 section 6.1): such a message is none, either. */
 export function isKnownVersion (raw: IncomingMessage): boolean {
   const { httpVersionMajor: major, httpVersionMinor: minor } = raw
-  return (major === 1 && (minor === 0 || minor === 1)) || (major === 2 && minor === 0)
+  if (major === 1) return minor === 1 || (minor === 0 && raw.headers['transfer-encoding'] === undefined)
+  return major === 2 && minor === 0
 }
 
 /** True for a client that takes trailers, and whose protocol has them. */

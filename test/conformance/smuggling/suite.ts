@@ -1,0 +1,50 @@
+import assert from 'node:assert/strict'
+import { startGateway, type Gateway } from '../../support/gateway.ts'
+import { rawRequest } from '../../support/raw-client.ts'
+import { recorder, type Recorder } from '../../support/recorder.ts'
+import { judge } from '../arrivals.ts'
+import type { Report, Suite } from '../suite.ts'
+import { inLanes, lastRequest, talk } from '../talk.ts'
+import { framingCases } from './framing.ts'
+import { headCases } from './heads.ts'
+
+interface Lane { gateway: Gateway, upstream: Recorder }
+
+/** One connection to the upstream: whatever is left on it meets the next request. */
+async function open (report: Report): Promise<Lane> {
+  const upstream = await recorder(report)
+  const gateway = await startGateway(report, { upstreams: [upstream.url], pool: { connections: { max: 1 } }, server: { headersTimeoutMs: 300, requestTimeoutMs: 300 } })
+  return { gateway, upstream }
+}
+
+/** Where the bytes are cut in two: nowhere, behind the head, and within the line that ends it. */
+const cuts: Record<string, (bytes: string) => string[]> = {
+  whole: (bytes) => [bytes],
+  'in lines': (bytes) => bytes.match(/[^\n]*\n|[^\n]+$/g) ?? []
+}
+
+async function probe ({ gateway, upstream }: Lane, pieces: readonly string[]): Promise<string | undefined> {
+  upstream.clear()
+  const got = await talk(gateway.port, pieces)
+  await gateway.idle()
+  await upstream.settled()
+  const why = judge({ sent: Buffer.from(pieces.join(''), 'latin1'), got, upstream })
+  // What was left behind would be the next client's.
+  upstream.clear()
+  const victim = await rawRequest(gateway.port, 'GET /victim HTTP/1.1\r\nHost: shop\r\n\r\n')
+  assert.deepEqual([victim.status, victim.text(), upstream.requests.map(({ target }) => target)], [200, '/victim', ['/victim']])
+  return why
+}
+
+export const smuggling: Suite = {
+  name: 'smuggling',
+  about: 'bytes that two servers may read differently: no request arrives that was not sent, and the next client gets its own answer',
+  needs: [],
+  quick: true,
+  async run (report) {
+    const lanes = await Promise.all(Array.from({ length: 8 }, () => open(report)))
+    const cases = [...framingCases, ...headCases].flatMap(([name, bytes]) =>
+      Object.entries(cuts).map(([how, cut]): [string, string[]] => [`${name} (${how})`, cut(bytes + lastRequest)]))
+    await inLanes(lanes, cases, (lane, [name, pieces]) => report.check(name, () => probe(lane, pieces)))
+  }
+}

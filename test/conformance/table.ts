@@ -1,0 +1,4 @@
+import { smuggling } from './smuggling/suite.ts'
+import type { Suite } from './suite.ts'
+
+export const suites: readonly Suite[] = [smuggling]
