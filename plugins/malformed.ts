@@ -5,7 +5,7 @@ import type { FastifyInstance, FastifyReply } from 'fastify'
 import { malformedReason } from '../lib/classify.ts'
 import type { Reason } from '../lib/failure.ts'
 import { problem } from '../lib/http/problem.ts'
-import { closeGently, hearNoMore, reset } from './connection.ts'
+import { abortConnection, closeGently, hearNoMore, reset } from './connection.ts'
 import { isClosing, latestReplyOn } from './edge.ts'
 import { rawProblem } from './raw-problem.ts'
 import { refuse } from './refusal.ts'
@@ -104,12 +104,19 @@ function answerRequest (socket: Socket, reply: FastifyReply, reason: Reason): vo
   const refusedBefore = exchange.reason !== null
   exchange.fail(reason)
   const { writableEnded } = raw
-  if (raw.headersSent && !writableEnded) return reset(socket)
+  if (raw.headersSent && !writableEnded) {
+    if (raw.socket !== null) return reset(socket)
+    // It waits behind another answer, which is not to suffer for it.
+    hearNoMore(socket)
+    return abortConnection(raw)
+  }
   raw.shouldKeepAlive = false
   if (!refusedBefore && !reply.sent) refuse(reply, reason)
   // Behind the refusal, which would wait for an end of the request.
   hearNoMore(socket)
-  if (writableEnded) closeGently(socket, lingerMs)
+  if (!writableEnded) return
+  if (raw.closed) closeGently(socket, lingerMs)
+  else raw.once('close', () => { closeGently(socket, lingerMs) })
 }
 
 /** How long a client may go on sending behind our answer. */

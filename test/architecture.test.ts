@@ -113,6 +113,7 @@ const sharedFunctions: Record<string, string[]> = {
 
 /** Tests that are passed over, but never in .ci/run, where a tool is missing. */
 const mayBeSkipped: Record<string, string> = {
+  'test/conformance/quick.test.ts': 'suites that drive other programs',
   'test/deploy/systemd.test.ts': 'systemd-analyze judges the unit',
   'test/docs/guide-nginx.test.ts': 'nginx runs the guide\'s configuration',
   'test/e2e/shedding/descriptors.test.ts': 'prlimit takes a running process its descriptors'

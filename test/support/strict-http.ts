@@ -32,8 +32,8 @@ const chunkLine = new RegExp(`^([0-9a-fA-F]{1,13})(?:[\\t ]*;[\\t ]*${word}(?:[\
 
 const problem = (what: string): StrictStep => ({ kind: 'problem', what })
 
-/** The first request of the bytes. */
-export function strictRequest (bytes: Buffer): StrictStep {
+/** The first request of the bytes. @param line what its first line may be */
+export function strictRequest (bytes: Buffer, line = requestLine): StrictStep {
   const end = bytes.indexOf('\r\n\r\n')
   const head = bytes.subarray(0, end === -1 ? bytes.length : end).toString('latin1')
   const lines = head.split('\r\n')
@@ -41,7 +41,7 @@ export function strictRequest (bytes: Buffer): StrictStep {
   if (end === -1) lines.pop()
   if (end === -1 && lines.length === 0) return /^[!#$%&'*+\-.^_`|~0-9A-Za-z]/.test(head) || head === '' ? { kind: 'more' } : problem('no request line')
   const [first = '', ...fieldLines] = lines
-  const [, method, target, version] = requestLine.exec(first) ?? []
+  const [, method, target, version] = line.exec(first) ?? []
   if (method === undefined || target === undefined || version === undefined) return problem(`request line ${JSON.stringify(first)}`)
   const headers = fieldsOf(fieldLines)
   if (typeof headers === 'string') return problem(headers)
@@ -111,22 +111,44 @@ function trailersOf (bytes: Buffer, from: number, head: Omit<StrictRequest, 'bod
   }
 }
 
+/** What a parser may take that the grammar has not. */
+export const tolerances = {
+  'line ends before a request': 'RFC 9112 section 2.2 asks servers to pass over an empty line there; Node\'s parser passes over a single CR or LF, too, as nginx does. Nothing of them is forwarded.',
+  'several spaces in a request line': 'RFC 9112 section 3 allows to split the line at white space. What is forwarded has one space.'
+} as const
+
+export type Tolerance = keyof typeof tolerances
+
+const looseLine = /^([!#$%&'*+\-.^_`|~0-9A-Za-z]+) +([\x21-\x7e\x80-\xff]+) +(HTTP\/1\.[01])$/
+
 export interface StrictReading {
   requests: StrictRequest[]
   /** Why there are no more: a problem's words, `more` for a request that is not whole, '' where all bytes were used. */
   stopped: string
+  /** What had to be tolerated; none unless it was asked for. */
+  tolerated: Set<Tolerance>
 }
 
 /** All requests of a client's bytes, up to the first that is none. Empty lines before a request line are passed over (RFC 9112 section 2.2). */
-export function strictRequests (data: Buffer | string): StrictReading {
+export function strictRequests (data: Buffer | string, tolerant = false): StrictReading {
   let bytes = toBytes(data)
   const requests: StrictRequest[] = []
-  for (;;) {
+  const tolerated = new Set<Tolerance>()
+  const skip = (): void => {
     while (bytes[0] === 13 && bytes[1] === 10) bytes = bytes.subarray(2)
-    if (bytes.length === 0) return { requests, stopped: '' }
-    const step = strictRequest(bytes)
-    if (step.kind === 'more') return { requests, stopped: 'more' }
-    if (step.kind === 'problem') return { requests, stopped: step.what }
+    if (!tolerant) return
+    for (; bytes[0] === 13 || bytes[0] === 10; bytes = bytes.subarray(1)) tolerated.add('line ends before a request')
+  }
+  for (;;) {
+    skip()
+    if (bytes.length === 0) return { requests, stopped: '', tolerated }
+    let step = strictRequest(bytes)
+    if (step.kind === 'problem' && tolerant) {
+      step = strictRequest(bytes, looseLine)
+      if (step.kind !== 'problem') tolerated.add('several spaces in a request line')
+    }
+    if (step.kind === 'more') return { requests, stopped: 'more', tolerated }
+    if (step.kind === 'problem') return { requests, stopped: step.what, tolerated }
     requests.push(step.request)
     bytes = bytes.subarray(step.used)
   }

@@ -56,6 +56,19 @@ test('a bad body behind a good request is refused in its turn', async (t) => {
   assert.deepEqual(lines.map(({ path, status }) => [path, status]), [['/a', 200], ['/b', 400]])
 })
 
+test('an earlier answer comes whole, though a request behind it was refused and its body is malformed', async (t) => {
+  const gateway = await startBoth(t, {}, async (socket) => {
+    await until(() => gateway.lines.find((line) => line['path'] === '/b') ?? gateway.behind.requests.length === 1)
+    await send(socket, answer({ body: 'good' }))
+  })
+  // A coding that is not chunked: the head is refused by us, and what follows it by the parser.
+  const bad = head('POST /b HTTP/1.1', 'Host: shop', 'Transfer-Encoding: gzip') + '5\r\nhello\r\n0\r\n\r\n'
+  const response = await rawRequest(gateway.port, get('/a') + bad + get('/c'), { methods: ['GET', 'POST'], until: 'close' })
+  assert.deepEqual([response.responses.map((each) => each.status), response.text(), response.ended], [[200, 400], 'good', 'fin'], response.raw.toString('latin1'))
+  const lines = await accessLines(gateway, 2)
+  assert.deepEqual(lines.map(({ path, status }) => [path, status]).toSorted(), [['/a', 200], ['/b', 400]])
+})
+
 test('an answer that is already half sent is broken off when its request turns out malformed', async (t) => {
   const gateway = await startBoth(t, {}, (socket) => partOfBody(socket, { declared: 100000, sent: 10, ending: 'stall' }))
   const client = await rawConnect(gateway.port)

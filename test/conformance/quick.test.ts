@@ -1,0 +1,36 @@
+/** The suites that take seconds, and their rows in docs/conformance.md. All of them: `npm run conformance`. */
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { pageOf } from '../docs/pages.ts'
+import { tolerances } from '../support/strict-http.ts'
+import { skipWithout } from '../support/tools.ts'
+import { explanations } from './differential/explained.ts'
+import { missing, play } from './suite.ts'
+import { suites } from './table.ts'
+
+const page = pageOf('docs/conformance.md').text
+
+/** The cells of the row that begins with this name. */
+function rowOf (name: string): string[] {
+  const line = page.split('\n').find((each) => each.startsWith(`| ${name} |`))
+  assert.ok(line !== undefined, `docs/conformance.md has no row for ${name}`)
+  return line.split('|').slice(2, -1).map((cell) => cell.trim())
+}
+
+for (const suite of suites.filter(({ quick }) => quick)) {
+  test(`conformance, ${suite.name}: ${suite.about}`, async (t) => {
+    const lacking = missing(suite.needs)
+    if (lacking !== undefined) return skipWithout(lacking, t)
+    const report = await play(suite)
+    assert.deepEqual(report.failures, [])
+    // How many are explained goes by Node's parser, which is stricter from one version to the next.
+    const told = process.versions.node.startsWith('20.') ? [report.cases, report.passed, report.explained.length] : [report.cases]
+    assert.deepEqual(rowOf(suite.name).slice(1, 1 + told.length), told.map(String), 'the row in docs/conformance.md')
+  })
+}
+
+test('docs/conformance.md has a row for each suite, and every reason that explains a difference', () => {
+  for (const { name, needs } of suites) assert.equal(rowOf(name)[4], needs.length === 0 ? 'nothing' : needs.map((program) => `\`${program}\``).join(', '), name)
+  for (const { name, why } of explanations) assert.deepEqual(rowOf(name), [why])
+  for (const [name, why] of Object.entries(tolerances)) assert.deepEqual(rowOf(name), [why])
+})
