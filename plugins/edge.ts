@@ -167,7 +167,7 @@ const edge: FastifyPluginAsync<EdgeOptions> = async (app, options) => {
       closeWithConnection(socket, reply.raw)
       if (socket[kLatest] !== undefined) keepEarlier(socket, socket[kLatest])
     }
-    if (mayHaveLostFollowers(raw)) reply.raw.shouldKeepAlive = false
+    if (mayHaveLostFollowers(raw)) closeBehind(raw, reply.raw)
     socket[kLatest] = reply
     if (maxRequestsPerConnection > 0 && raw.httpVersionMajor === 1) countRequest(socket, raw, reply.raw)
     return true

@@ -23,14 +23,14 @@ for (const suite of suites.filter(({ quick }) => quick)) {
     if (lacking !== undefined) return skipWithout(lacking, t)
     const report = await play(suite)
     assert.deepEqual(report.failures, [])
-    // How many are explained goes by Node's parser, which is stricter from one version to the next.
-    const told = process.versions.node.startsWith('20.') ? [report.cases, report.passed, report.explained.length] : [report.cases]
-    assert.deepEqual(rowOf(suite.name).slice(1, 1 + told.length), told.map(String), 'the row in docs/conformance.md')
+    const [, cases, explained] = rowOf(suite.name)
+    assert.equal(String(report.cases), cases, 'the cases of the row in docs/conformance.md')
+    assert.ok(report.explained.length <= Number(explained), `${report.explained.length} cases are explained, and docs/conformance.md tells of ${explained}`)
   })
 }
 
 test('docs/conformance.md has a row for each suite, and every reason that explains a difference', () => {
-  for (const { name, needs } of suites) assert.equal(rowOf(name)[4], needs.length === 0 ? 'nothing' : needs.map((program) => `\`${program}\``).join(', '), name)
+  for (const { name, needs } of suites) assert.equal(rowOf(name)[3], needs.length === 0 ? 'nothing' : needs.map((program) => `\`${program}\``).join(', '), name)
   for (const { name, why } of explanations) assert.deepEqual(rowOf(name), [why])
   for (const [name, why] of Object.entries(tolerances)) assert.deepEqual(rowOf(name), [why])
 })
