@@ -1,6 +1,8 @@
 /** What Node's parser refuses of a client's bytes, judged once for the access log and for the answer. */
 import { randomUUID } from 'node:crypto'
+import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
+import type { Duplex } from 'node:stream'
 import type { FastifyInstance, FastifyReply } from 'fastify'
 import { malformedReason } from '../lib/classify.ts'
 import type { Reason } from '../lib/failure.ts'
@@ -79,6 +81,18 @@ export function answerMalformed (this: FastifyInstance, error: ParserError, sock
   }
   if (verdict.reply === null) answerBare(socket, verdict, this.edge?.requestIdHeader)
   else answerRequest(socket, verdict.reply, verdict.reason)
+}
+
+/**
+ * Refuses CONNECT as malformed: a listener of a server's `connect`. Node has let go of the connection: nobody else listens to its errors
+ * any more, nor tells an earlier response that is still being sent when the client can take more of it.
+ */
+export function refuseConnect (this: Server, { method }: IncomingMessage, stream: Duplex): void {
+  const socket = stream as Socket & { _httpMessage?: ServerResponse | null }
+  socket.on('error', () => {})
+  socket.on('drain', () => { socket['_httpMessage']?.emit('drain') })
+  const error: ParserError = Object.assign(new Error('tunnels are not made here'), { code: 'HPE_INVALID_METHOD', method: method as string })
+  this.emit('clientError', error, socket)
 }
 
 /** There is no request to answer to. Where earlier ones on the connection still wait, theirs come first: no answer is taken for another. */

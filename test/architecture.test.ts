@@ -111,6 +111,9 @@ const sharedFunctions: Record<string, string[]> = {
   'plugins/edge.ts': ['isClosing', 'latestReplyOn', 'requestIdSource']
 }
 
+/** A plugin that another one registers on a server of its own: there is no instance on which the two could meet. */
+const registeredElsewhere = new Set(['plugins/admin-listener/server.ts -> plugins/edge.ts'])
+
 /** Tests that are passed over, but never in .ci/run, where a tool is missing. */
 const mayBeSkipped: Record<string, string> = {
   'test/conformance/quick.test.ts': 'suites that drive other programs',
@@ -161,7 +164,7 @@ describe('the dependency rule', () => {
     const broken = ours.filter(({ from, to, typeOnly, names }) =>
       zoneOf(from) === 'plugins' && zoneOf(to) === 'plugins' && !typeOnly && pluginOf(from) !== pluginOf(to) && !(to in sharedHelpers) &&
       !(to in sharedFunctions && names.every((name) => sharedFunctions[to]!.includes(name))))
-    deepEqual(broken.map(keyOf), [])
+    deepEqual(broken.map(keyOf).filter((key) => !registeredElsewhere.has(key)), [])
   })
 
   it('lets a route take a plugin\'s types only', () => {

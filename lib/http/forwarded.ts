@@ -1,4 +1,6 @@
+import { clientElement, forwardedForOf, parseForwarded, type ForwardedElement } from './forwarded-elements.ts'
 import type { GivenFields } from './request-head.ts'
+import { isAuthority } from './target.ts'
 import { clientAddress, type Trust } from './trust.ts'
 
 /** Name of this proxy in Via and Proxy-Status. */
@@ -38,7 +40,9 @@ export class Peer {
 
   /** The same, given what Forwarded says: for a peer that sends no X-Forwarded-For. A malformed field says nothing. */
   clientAddressByForwarded (forwarded: string | undefined): string {
-    return forwarded === undefined || !this.trusted ? this.address : this.clientAddress(toForwardedFor(forwarded))
+    if (forwarded === undefined || !this.trusted) return this.address
+    const elements = parseForwarded(forwarded)
+    return elements === null ? this.address : this.clientAddress(forwardedForOf(elements))
   }
 
   /**
@@ -55,16 +59,32 @@ export class Peer {
       if (prefix !== '') fields.push('x-forwarded-prefix', prefix)
       return
     }
+    const told = given.forwarded === '' ? given : this.#fromForwarded(given)
     fields.push(
-      'x-forwarded-for', given.forwardedFor === '' ? this.address : `${given.forwardedFor}, ${this.address}`,
-      'x-forwarded-proto', given.forwardedProto === '' ? this.#scheme : given.forwardedProto,
-      'x-forwarded-host', given.forwardedHost === '' ? host : given.forwardedHost,
+      'x-forwarded-for', told.forwardedFor === '' ? this.address : `${told.forwardedFor}, ${this.address}`,
+      'x-forwarded-proto', told.forwardedProto === '' ? this.#scheme : told.forwardedProto,
+      'x-forwarded-host', told.forwardedHost === '' ? host : told.forwardedHost,
       'x-forwarded-port', given.forwardedPort === '' ? this.#hostPort : given.forwardedPort,
       'x-real-ip', client,
       'forwarded', given.forwarded !== '' ? `${given.forwarded}, ${own}` : given.forwardedFor !== '' ? `${fromForwardedFor(given.forwardedFor)}, ${own}` : own,
       'via', given.via === '' ? viaEntry : `${given.via}, ${viaEntry}`)
     const wholePrefix = given.forwardedPrefix + prefix
     if (wholePrefix !== '') fields.push('x-forwarded-prefix', wholePrefix)
+  }
+
+  /** What a proxy in front that knows only Forwarded would have said in the other fields: both have to tell the same chain. */
+  #fromForwarded (given: GivenFields): Pick<GivenFields, 'forwardedFor' | 'forwardedProto' | 'forwardedHost'> {
+    const { forwardedFor, forwardedProto, forwardedHost, forwarded } = given
+    // A proxy that writes the older fields says in them what it wants to be read.
+    if (forwardedFor !== '') return given
+    const elements = parseForwarded(forwarded)
+    if (elements === null) return given
+    const { proto, host } = clientElement(elements, this.trust) as ForwardedElement
+    return {
+      forwardedFor: forwardedForOf(elements),
+      forwardedProto: forwardedProto !== '' ? forwardedProto : scheme.test(proto) ? proto.toLowerCase() : '',
+      forwardedHost: forwardedHost !== '' ? forwardedHost : isAuthority(host) ? host : ''
+    }
   }
 
   #useHost (host: string): void {
@@ -77,6 +97,7 @@ export class Peer {
   }
 }
 
+const scheme = /^https?$/i
 const token = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/
 
 /** A value as RFC 7239 wants it: a token, or a quoted string. */
@@ -93,47 +114,6 @@ function fromForwardedFor (list: string): string {
 function forNode (entry: string): string {
   if (/^\d{1,3}(?:\.\d{1,3}){3}$/.test(entry)) return entry
   return /^\[?[0-9a-fA-F:.]+\]?$/.test(entry) && entry.includes(':') ? `"[${entry.replace(/^\[|\]$/g, '')}]"` : 'unknown'
-}
-
-// Sticky, and no two neighbouring repetitions take the same characters: a field is read in linear time, whatever stands in it.
-const pair = /[ \t]*([!#$%&'*+.^_`|~0-9A-Za-z-]+)=(?:([!#$%&'*+.^_`|~0-9A-Za-z-]+)|"((?:[^"\\]|\\.)*)")/y
-const separator = /[ \t]*([;,]|$)/y
-
-/**
- * The X-Forwarded-For that a Forwarded stands for (RFC 7239 section 4, and spaces around `;`, which many write): an entry for each
- * element, empty where its `for` is missing or no address. Undefined where the field is malformed or an element has two `for`.
- */
-function toForwardedFor (field: string): string | undefined {
-  const entries: string[] = []
-  let node: string | undefined
-  for (let at = 0; ;) {
-    pair.lastIndex = at
-    const found = pair.exec(field)
-    if (found !== null) {
-      at = pair.lastIndex
-      if (found[1]!.toLowerCase() === 'for') {
-        if (node !== undefined) return undefined
-        node = found[2] ?? found[3]!.replace(/\\(.)/g, '$1')
-      }
-    }
-    separator.lastIndex = at
-    const next = separator.exec(field)
-    if (next === null) return undefined
-    at = separator.lastIndex
-    if (next[1] === ';') continue
-    entries.push(node === undefined ? '' : nodeAddress(node))
-    if (next[1] === '') return entries.join(',')
-    node = undefined
-  }
-}
-
-/**
- * What stands for the address in a node (RFC 7239 section 6), without its port; '' in one that is `unknown`, obfuscated or no node.
- * IPv6 without brackets is none: its end may be a port.
- */
-function nodeAddress (node: string): string {
-  const found = /^(?:(\d+\.\d+\.\d+\.\d+)|\[([0-9a-f.]*:[0-9a-f:.]*)\])(?::(?:\d{1,5}|_[\w.-]+))?$/i.exec(node)
-  return found?.[1] ?? found?.[2] ?? ''
 }
 
 /** The Via line of an answer, with ours added. */

@@ -1,12 +1,12 @@
 import { randomUUID } from 'node:crypto'
 import { METHODS, STATUS_CODES } from 'node:http'
-import type { Socket } from 'node:net'
 import Fastify, { LogController, type FastifyBaseLogger, type FastifyError, type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
-import { malformedReason } from '../../lib/classify.ts'
 import { sendProblem } from '../../lib/http/problem.ts'
 import { statusProblem } from '../../lib/http/status-problem.ts'
-import { closeGently } from '../connection.ts'
-import { rawProblem } from '../raw-problem.ts'
+import edge from '../edge.ts'
+import { answerMalformed, refuseConnect } from '../malformed.ts'
+import { refuse as refuseRequest } from '../refusal.ts'
+import { refuseMalformed } from './strict.ts'
 
 /** Connections at the same time; a further one is closed at once. */
 const maxConnections = 256
@@ -24,14 +24,16 @@ export function createAdmin (log: FastifyBaseLogger): FastifyInstance {
     return503OnClosing: false,
     // A socket's path has up to 107 bytes, three characters each when encoded.
     routerOptions: { maxParamLength: 1024 },
-    http: { headersTimeout: 5000, maxHeaderSize: 16384, connectionsCheckingInterval: 500 },
-    frameworkErrors: answer,
-    clientErrorHandler
+    http: { headersTimeout: 5000, maxHeaderSize: 16384, connectionsCheckingInterval: 500, requireHostHeader: false },
+    frameworkErrors,
+    clientErrorHandler: answerMalformed as never
   }) as unknown as FastifyInstance
   admin.server.maxConnections = maxConnections
+  admin.server.on('connect', refuseConnect)
   // All methods, so that the routes themselves can say which they do not take.
   for (const method of METHODS) if (method !== 'CONNECT' && !admin.supportedMethods.includes(method)) admin.addHttpMethod(method, { hasBody: true })
-  admin.addHook('onRequest', async (request, reply) => { reply.header('x-request-id', request.id) })
+  // It knows what is behind the last answer of a connection, and which answers are still to come before a refusal.
+  admin.register(edge).after(() => { admin.addHook('onRequest', refuseMalformed) })
   admin.setNotFoundHandler((request, reply) => { refuse(request, reply, 404, 'there is nothing here') })
   admin.setErrorHandler(answer)
   return admin
@@ -54,15 +56,7 @@ function answer (error: FastifyError, request: FastifyRequest, reply: FastifyRep
   refuse(request, reply, 500, 'the admin listener failed; the log says why')
 }
 
-/** What Node's parser refuses, and requests that came too slowly. */
-function clientErrorHandler (error: NodeJS.ErrnoException, socket: Socket): void {
-  const reason = malformedReason(error)
-  if (reason === null || !socket.writable || socket.bytesRead === 0) {
-    socket.destroy()
-    return
-  }
-  socket.end(rawProblem(reason))
-  // The client may be sending still: what it sends is dropped, so that closing does not take the answer away.
-  socket.resume()
-  closeGently(socket, 500)
+/** A path with a bad escape: no hook has run. */
+function frameworkErrors (_error: FastifyError, request: FastifyRequest, reply: FastifyReply): void {
+  if (request.server.edge.begin(request, reply)) refuseRequest(reply, 'bad_request')
 }

@@ -1,8 +1,7 @@
 import { createServer, type IncomingMessage, type Server, type ServerOptions as NodeOptions, type ServerResponse } from 'node:http'
-import type { Socket } from 'node:net'
 import type { ServerOptions } from '../../config/schema-server.ts'
 import { keptRequestFields } from '../../lib/http/field-limit.ts'
-import type { ParserError } from '../malformed.ts'
+import { refuseConnect } from '../malformed.ts'
 import { UpgradingMessage } from '../upgrading-message.ts'
 
 export type RequestHandler = (request: IncomingMessage, response: ServerResponse) => void
@@ -36,19 +35,8 @@ export function createHttp1 (options: ServerOptions, handler: RequestHandler): S
   })
   // An expectation that is not 100-continue: RFC 9110 lets us ignore it.
   server.on('checkExpectation', (request, response) => { server.emit('request', request, response) })
-  server.on('connect', (request: IncomingMessage, socket: Socket) => { refuseConnect(server, request, socket) })
+  server.on('connect', refuseConnect)
   return server
-}
-
-/**
- * Node has let go of the connection of a CONNECT: nobody else listens to its errors any more, nor tells an earlier response that is
- * still being sent when the client can take more of it.
- */
-function refuseConnect (server: Server, { method }: IncomingMessage, socket: Socket & { _httpMessage?: ServerResponse | null }): void {
-  socket.on('error', () => {})
-  socket.on('drain', () => { socket['_httpMessage']?.emit('drain') })
-  const error: ParserError = Object.assign(new Error('tunnels are not made here'), { code: 'HPE_INVALID_METHOD', method: method as string })
-  server.emit('clientError', error, socket)
 }
 
 function continueOnRead (request: IncomingMessage, response: ServerResponse): void {

@@ -56,6 +56,30 @@ describe('the fields that the proxy owns', () => {
       'for=203.0.113.9, for="[fd00::7]", for="[::1]", for=unknown, for=10.0.0.1;host=shop.example;proto=http')
   })
 
+  const told: Array<[name: string, given: Partial<GivenFields>, forwardedFor: string, proto: string, host: string]> = [
+    ['one proxy', { forwarded: 'for=203.0.113.9;proto=https;host=bank.example' }, '203.0.113.9', 'https', 'bank.example'],
+    ['two', { forwarded: 'for=203.0.113.9;proto=https;host=bank.example, for=10.0.0.2;proto=http;host=inner' }, '203.0.113.9, 10.0.0.2', 'https', 'bank.example'],
+    ['one that a client has written before', { forwarded: 'for=1.1.1.1;proto=https;host=evil, for=203.0.113.9;proto=http;host="shop.example:81"' }, '1.1.1.1, 203.0.113.9', 'http', 'shop.example:81'],
+    ['IPv6 with a port', { forwarded: 'for="[2001:db8::1]:4711";proto=HTTPS' }, '2001:db8::1', 'https', 'shop.example'],
+    ['nobody', { forwarded: 'for=_hidden;proto=https, by=x' }, 'unknown, unknown', 'http', 'shop.example'],
+    ['a scheme and a host that are none', { forwarded: 'for=203.0.113.9;proto="a b";host="u@evil/"' }, '203.0.113.9', 'http', 'shop.example'],
+    ['nothing that can be read', { forwarded: 'for=;;"' }, '', 'http', 'shop.example'],
+    ['the same thing twice', { forwarded: 'for=1.1.1.1;proto=https;proto=http' }, '', 'http', 'shop.example'],
+    ['a scheme beside it', { forwarded: 'for=203.0.113.9;proto=https', forwardedProto: 'wss' }, '203.0.113.9', 'wss', 'shop.example'],
+    ['X-Forwarded-For beside it, which is kept', { forwarded: 'for=1.1.1.1;proto=https;host=bank.example', forwardedFor: '203.0.113.9' }, '203.0.113.9', 'http', 'shop.example']
+  ]
+  for (const [name, given, forwardedFor, proto, host] of told) {
+    it(`tells in X-Forwarded-* what a trusted peer says in Forwarded alone: ${name}`, () => {
+      const fields = append({ peer: '10.0.0.1', given })
+      deepEqual([fields['x-forwarded-for'], fields['x-forwarded-proto'], fields['x-forwarded-host']], [forwardedFor === '' ? '10.0.0.1' : `${forwardedFor}, 10.0.0.1`, proto, host])
+      ok(fields['forwarded']?.startsWith(given.forwarded as string))
+    })
+  }
+
+  it('makes nothing of the Forwarded of a peer that is not trusted', () => {
+    deepEqual(append({ given: { forwarded: 'for=1.1.1.1;proto=https;host=evil' } }), append({}))
+  })
+
   it('extends what a trusted peer says', () => {
     deepEqual(append({ peer: '10.0.0.1', client: '1.2.3.4', given: forged, prefix: '/api' }), {
       'x-forwarded-for': '1.2.3.4, 10.0.0.1',
