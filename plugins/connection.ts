@@ -106,12 +106,12 @@ export function linger (request: IncomingMessage, response: ServerResponse): voi
   const socket = response.socket as (Socket & { destroySoon: Socket['destroySoon'] | undefined }) | null
   if (socket === null) response.once('socket', () => { linger(request, response) })
   if (socket === null || socket.destroyed) return
-  const destroy = (): void => { socket.destroy() }
-  const destroySoon = socket.destroySoon?.bind(socket) ?? destroy
+  // Behind its body a client may have sent more, which nobody reads.
+  const closeSoon = (): void => { closeGently(socket, deafMs) }
   socket.destroySoon = () => {
-    if (request.complete) return destroySoon()
+    if (request.complete) return closeSoon()
     closeGently(socket, lingerMs)
-    request.once('end', destroy)
+    request.once('end', closeSoon)
     request.resume()
   }
 }
