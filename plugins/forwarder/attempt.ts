@@ -17,6 +17,7 @@ import type { Outgoing } from './outgoing.ts'
 import type { AttemptOwner } from './owner.ts'
 import { BodyTooLargeError, ClientGoneError } from './request-body.ts'
 import type { StallWatch, Terms } from './terms.ts'
+import type { Uptake } from './uptake.ts'
 
 /** waiting: for a connection of the bounded set · connect: handed to undici · send · headers: sent, no head yet · body · tunnel: switched · done */
 export type Stage = 'waiting' | 'connect' | 'send' | 'headers' | 'body' | 'tunnel' | 'done'
@@ -41,6 +42,8 @@ export class Attempt implements Handler, Carried {
   answer: Answer | null = null
   /** The upstream's connection, once it has switched protocols: it belongs to who takes the answer. */
   upgraded: Socket | null = null
+  /** Watches an upstream that is slow to take the request; null: nobody had to. */
+  uptake: Uptake | null = null
   /** How long it may wait for its connection, and for its head from the moment of sending, in ms; 0: no limit of its own. */
   startMs = 0
   headersMs: number

@@ -15,8 +15,10 @@ export interface Limited {
    * @param stalled our own loop stood still meanwhile
    */
   expired (total: boolean, stalled: boolean): void
-  /** The time came and all is over. */
-  watchTail (): void
+  /** All is over but for the client's taking it: milliseconds until the limit for that is due; Infinity: it has none, or has taken all. */
+  tailLeft (now: number): number
+  /** That limit is due. */
+  tailExpired (): void
 }
 
 /** A limit due within this time, in ms, is due: Node's timers may be a fraction early. */
@@ -55,6 +57,11 @@ export class Deadline {
     this.#arm(now, Math.max(1, ms))
   }
 
+  /** All is over, and what is left is the client's to take. */
+  rest (): void {
+    if (this.#timer === null && this.#step !== Infinity) this.#arm(performance.now(), this.#step)
+  }
+
   stop (): void {
     if (this.#timer === null) return
     clearTimeout(this.#timer)
@@ -81,8 +88,8 @@ export class Deadline {
 
   #judge (stalled: boolean): void {
     const owner = this.#owner
-    if (owner.over) return owner.watchTail()
     const now = performance.now()
+    if (owner.over) return this.#judgeTail(now)
     if (owner.handingUp) return this.#arm(now, this.#step)
     const totalLeft = this.#end - now
     if (totalLeft < earlyMs) return owner.expired(true, stalled)
@@ -91,6 +98,13 @@ export class Deadline {
     owner.expired(false, stalled)
     // Another attempt may have taken over.
     if (!owner.over) this.#arm(now, Math.ceil(Math.max(1, Math.min(this.#step, totalLeft))))
+  }
+
+  #judgeTail (now: number): void {
+    const left = this.#owner.tailLeft(now)
+    if (left === Infinity) return
+    if (left >= earlyMs) this.#arm(now, Math.ceil(Math.min(this.#step, left)))
+    else this.#owner.tailExpired()
   }
 }
 

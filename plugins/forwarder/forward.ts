@@ -13,15 +13,16 @@ import type { Answer } from './answer.ts'
 import type { Attempt } from './attempt.ts'
 import type { AttemptOwner } from './owner.ts'
 import type { Attempts } from './attempts.ts'
-import { Deadline, type Limited } from './deadline.ts'
+import { Deadline, earlyMs, type Limited } from './deadline.ts'
 import { wantsTrailers } from './incoming.ts'
 import { informational } from './informational.ts'
 import { endByLimit, phaseLeft, type AttemptEnd } from './phases.ts'
 import type { ClientBody } from './request-body.ts'
 import { ResponseBody, type BodySource } from './response-body.ts'
 import type { Terms } from './terms.ts'
-import { failInHooks, watchTail } from './tail.ts'
+import { failInHooks } from './tail.ts'
 import { openTunnel, type TunnelDoor } from './tunnel-door.ts'
+import { Uptake } from './uptake.ts'
 import { removeFields } from './upstream-fields.ts'
 
 /** An answer as reply-from takes it. */
@@ -71,7 +72,12 @@ export class Forward implements AttemptOwner, BodySource, Answerer, Limited {
   #handUpPending = false
   #stream: ResponseBody | null = null
   #wantsTrailers = false
+  /** Monotonic time since which nothing has come from the upstream, which could have sent. */
   #lastByteAt = 0
+  /** Monotonic time since which the client is not known to have taken anything of what was there for it. */
+  #tookAt = 0
+  /** Watches a client that is slow to take the answer; null: nobody had to. */
+  #uptake: Uptake | null = null
 
   constructor (host: ForwardHost, reply: FastifyReply, exchange: Exchange, terms: Terms, body: ClientBody | null, changes: AnswerChanges | null, door: TunnelDoor | null) {
     this.host = host
@@ -118,6 +124,7 @@ export class Forward implements AttemptOwner, BodySource, Answerer, Limited {
   bodyChunk (attempt: Attempt, chunk: Buffer): boolean {
     if (this.#stream === null) return (attempt.answer as Answer).keep(chunk)
     this.#lastByteAt = performance.now()
+    if (this.reply.raw.writableLength === 0) this.#tookAt = this.#lastByteAt
     this.exchange.bytes += chunk.length
     return this.#stream.give(chunk)
   }
@@ -166,7 +173,7 @@ export class Forward implements AttemptOwner, BodySource, Answerer, Limited {
     }
     const stream = new ResponseBody(this, reply.raw)
     this.#stream = stream
-    this.#lastByteAt = performance.now()
+    this.#lastByteAt = this.#tookAt = performance.now()
     if (isEventStream(headers['content-type'])) {
       this.deadline.endless()
       attempt.settle('success', this.#lastByteAt)
@@ -201,7 +208,7 @@ export class Forward implements AttemptOwner, BodySource, Answerer, Limited {
   // ---- the stream's side
 
   resumeBody (): void {
-    this.#lastByteAt = performance.now()
+    this.#lastByteAt = this.#tookAt = performance.now()
     this.#attempt?.resumeBody()
   }
 
@@ -261,20 +268,50 @@ export class Forward implements AttemptOwner, BodySource, Answerer, Limited {
 
   phaseLeft (now: number): number {
     if (this.#attempts !== null) return this.#attempts.phaseLeft(now)
-    return phaseLeft(this.#attempt as Attempt, this.#body, this.#stream === null ? 0 : this.#lastByteAt, this.#terms.limits.bodyIdleMs, now)
+    return this.#stream === null ? this.#upstreamLeft(now) : Math.min(this.#upstreamLeft(now), this.#clientLeft(now))
+  }
+
+  /** A body that has to wait for the client is not waited for. */
+  #upstreamLeft (now: number): number {
+    const since = this.#stream === null || this.#stream.blocked ? 0 : this.#lastByteAt
+    return phaseLeft(this.#attempt as Attempt, this.#body, since, this.#terms.limits.bodyIdleMs, now)
+  }
+
+  /** Milliseconds until a client that takes nothing of what is there for it is due to be cut. */
+  #clientLeft (now: number): number {
+    const { bodyIdleMs } = this.#terms.limits
+    const { raw, request } = this.reply
+    // What waits behind another answer is not in the client's hands yet.
+    if (raw.socket === null || (raw.writableLength === 0 && this.#stream?.blocked !== true)) this.#tookAt = now
+    if (bodyIdleMs === 0 || this.#tookAt === now) return Infinity
+    this.#uptake ??= new Uptake()
+    // The connection of HTTP/2 tells nothing of one of its streams.
+    return this.#uptake.left(request.raw.httpVersionMajor === 1 ? raw.socket : null, bodyIdleMs, this.#tookAt, now)
   }
 
   expired (total: boolean, stalled: boolean): void {
     if (this.#attempts !== null) return this.#attempts.expired(total, stalled)
     const attempt = this.#attempt as Attempt
     const end = endByLimit(attempt, this.#body, total, stalled)
-    const outcome = this.#stream?.blocked === true ? 'cancelled' : end.outcome
+    const now = performance.now()
+    const client = this.#stream !== null && (total ? this.#stream.blocked : this.#upstreamLeft(now) >= earlyMs && this.#clientLeft(now) < earlyMs)
+    const outcome = client ? 'cancelled' : end.outcome
     attempt.cancel(outcome)
     this.host.attemptEnded(this.exchange, { ...end, outcome }, null)
     this.giveUp(end.reason)
   }
 
-  watchTail (): void { watchTail(this.reply.raw, this.exchange, this.#terms.limits.bodyIdleMs) }
+  tailLeft (now: number): number {
+    const { raw } = this.reply
+    if (raw.writableFinished || raw.destroyed) return Infinity
+    if (this.#tookAt === 0) this.#tookAt = now
+    return Math.min(this.#clientLeft(now), this.#terms.limits.bodyIdleMs || Infinity)
+  }
+
+  tailExpired (): void {
+    this.exchange.fail('body_idle_timeout')
+    abortConnection(this.reply.raw)
+  }
 
   // ---- giving up
 
@@ -293,6 +330,7 @@ export class Forward implements AttemptOwner, BodySource, Answerer, Limited {
       failInHooks(raw, this.#stream, reason)
     } else {
       this.#refuse(reason)
+      this.deadline.rest()
     }
   }
 

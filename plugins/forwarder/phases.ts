@@ -1,6 +1,7 @@
 import type { Outcome, Reason } from '../../lib/failure.ts'
 import type { Attempt } from './attempt.ts'
 import type { ClientBody } from './request-body.ts'
+import { Uptake } from './uptake.ts'
 
 /**
  * Milliseconds until the limit of an attempt's present phase is due; Infinity: it has none.
@@ -12,11 +13,18 @@ export function phaseLeft (attempt: Attempt, body: ClientBody | null, lastByteAt
     case 'waiting':
     case 'connect': return attempt.startMs > 0 ? attempt.begunAt + attempt.startMs - now : Infinity
     case 'headers': return attempt.headersMs > 0 ? attempt.sentAt + attempt.headersMs - now : Infinity
-    case 'send': return bodyIdleMs > 0 && body !== null ? body.lastActivity + bodyIdleMs - now : Infinity
+    case 'send': return bodyIdleMs > 0 && body !== null ? sendLeft(attempt, body, bodyIdleMs, now) : Infinity
     case 'body': return bodyIdleMs > 0 && lastByteAt > 0 ? lastByteAt + bodyIdleMs - now : Infinity
     case 'tunnel':
     case 'done': return Infinity
   }
+}
+
+/** Each byte of the client's counts, and each that the upstream takes. */
+function sendLeft (attempt: Attempt, { waitingForClient, lastActivity }: ClientBody, bodyIdleMs: number, now: number): number {
+  if (waitingForClient) return lastActivity + bodyIdleMs - now
+  attempt.uptake ??= new Uptake()
+  return attempt.uptake.left(attempt.carrier?.socket ?? null, bodyIdleMs, lastActivity, now)
 }
 
 /** How an attempt ended that has no whole answer. */

@@ -52,7 +52,7 @@ export class Carrier extends Client {
           state.connecting = null
           const [error, socket] = result
           state.made = socket
-          if (error === null && idle !== null) watch(socket, state, idle)
+          if (error === null) watch(socket, state, idle)
           callback(...result)
         })
       }
@@ -60,6 +60,9 @@ export class Carrier extends Client {
     this.#state = state
     this.#idle = idle
   }
+
+  /** The connection; null: there is none. */
+  get socket (): Socket | null { return this.#state.open }
 
   override dispatch (options: Dispatcher.DispatchOptions, handler: Dispatcher.DispatchHandler): boolean {
     const request = handler as unknown as Carried
@@ -106,10 +109,12 @@ export class Carrier extends Client {
   }
 }
 
-function watch (socket: Socket, state: State, idle: IdleLimit): void {
+function watch (socket: Socket, state: State, idle: IdleLimit | null): void {
   state.open = socket
   state.carries = false
   state.idleSince = 0
+  socket.on('close', () => { if (state.open === socket) state.open = null })
+  if (idle === null) return
   const ended = (): void => {
     const { open, carries, idleSince } = state
     if (open !== socket || carries || idleSince === 0) return
@@ -119,5 +124,4 @@ function watch (socket: Socket, state: State, idle: IdleLimit): void {
   }
   socket.on('end', ended)
   socket.on('error', (error: NodeJS.ErrnoException) => { if (error.code === 'ECONNRESET' || error.code === 'UND_ERR_SOCKET') ended() })
-  socket.on('close', () => { if (state.open === socket) state.open = null })
 }
