@@ -19,6 +19,7 @@ import healthPolling from './plugins/health-polling.ts'
 import lifecycle from './plugins/lifecycle.ts'
 import loadShedding from './plugins/load-shedding.ts'
 import rateLimits from './plugins/rate-limits.ts'
+import observation from './plugins/observation.ts'
 import readiness from './plugins/readiness.ts'
 import routing from './plugins/routing.ts'
 import upstreamPools from './plugins/upstream-pools.ts'
@@ -41,6 +42,7 @@ const breakwater: FastifyPluginAsync<BreakwaterOptions & RegisterOptions> = asyn
   const config = parseConfig(given, 'the options of breakwater')
   const { server, admin, shedding, pools, routes } = config
   await app.register(edge, server)
+  await app.register(observation)
   await app.register(accessLog)
   await app.register(lifecycle, server.shutdown)
   await app.register(loadShedding, shedding)

@@ -39,9 +39,9 @@ function unparsed (): Record<string, string> { return {} }
 
 /** What Fastify refuses before any hook runs: a path with a bad escape. */
 function frameworkErrors (_error: FastifyError, request: FastifyRequest, reply: FastifyReply): void {
-  const { edge, accessLog } = request.server
+  const { edge, observers } = request.server
   if (edge?.begin(request, reply) === false) return
-  accessLog?.follow(request, reply)
+  observers?.follow(request, reply)
   refuse(reply, 'bad_request')
 }
 

@@ -40,6 +40,7 @@ import { handshakeOf, watchUpgrades, type Handshake } from './forwarder/upgrades
 import type {} from './edge.ts'
 import type {} from './breaker-registry.ts'
 import type {} from './load-shedding.ts'
+import type {} from './observation.ts'
 import { answererOf, refuse } from './refusal.ts'
 import type { OpenTunnel } from './tunnels.ts'
 import type {} from './upstream-pools.ts'
@@ -99,7 +100,7 @@ class Forwarder implements ForwardHost, AttemptsContext {
     this.#maxBodyBytes = typeof maxBodyBytes === 'function' ? maxBodyBytes : () => maxBodyBytes
     this.random = options.random ?? systemRandom
     this.#mirrors = new Mirrors(this.random)
-    this.book = new TermsBook(app.pools)
+    this.book = new TermsBook(app.pools, app.hasDecorator('observers') ? app.observers : null)
     this.requestIdHeader = app.edge.requestIdHeader
   }
 
@@ -139,7 +140,10 @@ class Forwarder implements ForwardHost, AttemptsContext {
     const token = pool.sticky === null ? null : cookieOf(raw.headers.cookie ?? '', pool.options.sticky?.cookie ?? '')
     const key = pool.options.balancer === 'hash' ? keyOf(pool.options.hash, raw, parts.target.path, exchange.clientIp) : -1
     const refusal = lane.select(now, key, token === null ? -1 : pool.sticky?.indexOf(token) ?? -1)
-    if (refusal !== null) return refuse(reply, refusal, retryAfter(lane.expectedMs(refusal, now), this.random))
+    if (refusal !== null) {
+      terms.observers?.pickRefused(exchange, lane, refusal, now)
+      return refuse(reply, refusal, retryAfter(lane.expectedMs(refusal, now), this.random))
+    }
     const { index, permit } = lane
     let attempt: Attempt | null = null
     try {
@@ -150,6 +154,7 @@ class Forwarder implements ForwardHost, AttemptsContext {
       attempt = new Attempt(attempts ?? forward, terms, index, permit, outgoing, now)
       exchange.upstream = attempt.upstream.id
       exchange.attempts++
+      attempt.count()
       sendJob(reply, { forward, attempt, attempts, now, raw, fields: raw.headers })
       if (mirror !== null) this.#copy(mirror, outgoing, body)
     } catch (error) {

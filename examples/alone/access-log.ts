@@ -1,11 +1,12 @@
 /** The access log alone: one line for each request, whatever became of it. */
 // #region
 import Fastify, { type FastifyInstance } from 'fastify'
-import { accessLog, edge } from '../../index.ts'
+import { accessLog, edge, observation } from '../../index.ts'
 
 export async function build (write = (line: object): void => { process.stdout.write(`${JSON.stringify(line)}\n`) }): Promise<FastifyInstance> {
   const app = Fastify()
   await app.register(edge)
+  await app.register(observation)
   await app.register(accessLog, { write })
 
   app.get('/hello', async () => 'hello')

@@ -9,8 +9,8 @@ import type { BodyState } from '../../lib/retry/policy.ts'
 import { parseRetryAfter } from '../../lib/retry/retry-after.ts'
 import type { Carried, Carrier } from '../upstream-pools/carrier.ts'
 import type { UsualLatency } from '../../lib/latency.ts'
-import type { Upstream } from '../upstream-pools/upstream.ts'
 import { Answer } from './answer.ts'
+import { AttemptRecord } from './attempt-record.ts'
 import { dispatchChanged, takingTrailers, toAsterisk } from './created.ts'
 import { learn } from './lessons.ts'
 import type { Outgoing } from './outgoing.ts'
@@ -26,20 +26,13 @@ export type Stage = 'waiting' | 'connect' | 'send' | 'headers' | 'body' | 'tunne
 type Handler = Pick<Required<Dispatcher.DispatchHandler>, 'onConnect' | 'onHeaders' | 'onData' | 'onUpgrade' | 'onComplete' | 'onError'>
 
 /**
- * One try of an exchange at one upstream: it holds the breaker's permit and the upstream's in-flight place from the pick on, and
- * gives both back exactly once, whatever happens first. The connection's place is given back when undici is done with it.
+ * One try of an exchange at one upstream: it gives back what its record holds exactly once, whatever happens first. The connection's place is given back when undici is done with it.
  */
-export class Attempt implements Handler, Carried {
-  readonly terms: Terms
-  readonly index: number
-  readonly upstream: Upstream
+export class Attempt extends AttemptRecord implements Handler, Carried {
   carrier: Carrier | null = null
   stage: Stage = 'waiting'
   /** Who it works for now. */
   owner: AttemptOwner
-  /** Monotonic time at which the request had been sent whole; 0: not yet. */
-  sentAt = 0
-  answer: Answer | null = null
   /** The upstream's connection, once it has switched protocols: it belongs to who takes the answer. */
   upgraded: Socket | null = null
   /** Watches an upstream that is slow to take the request; null: nobody had to. */
@@ -47,44 +40,31 @@ export class Attempt implements Handler, Carried {
   /** How long it may wait for its connection, and for its head from the moment of sending, in ms; 0: no limit of its own. */
   startMs = 0
   headersMs: number
-  readonly begunAt: number
   readonly #outgoing: Outgoing
   readonly #path: string
   readonly #fields: string[]
-  readonly #permit: number
   readonly #breaker: StallWatch | null
   /** The breaker's watch over the wait for the head; 0: nobody watches. */
   #watch = 0
-  #settled = false
-  #placeHeld = true
   #entered = false
   #onWire = false
   #responseStarted = false
   #connectsBefore = 0
   #reused = false
   #again = false
-  #headAt = 0
   #abort: ((error?: Error) => void) | null = null
   #resume: (() => void) | null = null
 
   /** @param now when `terms.lane` picked `index` and gave this permit */
   constructor (owner: AttemptOwner, terms: Terms, index: number, permit: number, outgoing: Outgoing, now: number) {
-    const upstream = terms.lane.pool.upstreams[index] as Upstream
+    super(owner.exchange, terms, index, permit, now)
     this.owner = owner
-    this.terms = terms
-    this.index = index
-    this.upstream = upstream
     this.headersMs = terms.limits.headersMs
-    this.begunAt = now
     this.#outgoing = outgoing
-    this.#path = outgoing.pathFor(upstream)
-    this.#fields = outgoing.fieldsFor(upstream)
-    this.#permit = permit
+    this.#path = outgoing.pathFor(this.upstream)
+    this.#fields = outgoing.fieldsFor(this.upstream)
     this.#breaker = terms.lane.breakers[index] as StallWatch | null
   }
-
-  /** True once no outcome can be reported any more. */
-  get settled (): boolean { return this.#settled }
 
   get abandoned (): boolean { return this.stage === 'done' }
 
@@ -149,20 +129,9 @@ export class Attempt implements Handler, Carried {
     else dispatcher.dispatch(options, this)
   }
 
-  /** Reports the outcome to the breaker and to passive observation: the first call counts, the others are no-ops. */
-  settle (outcome: Outcome, now: number): void {
-    if (this.#settled) return
-    this.#settled = true
-    const status = this.answer === null ? 0 : this.answer.status
-    const gatewayFailure = outcome === 'failure' && (status === 0 || (status >= 502 && status <= 504))
-    const { lane } = this.terms
-    lane.settle(this.index, this.#permit, outcome, gatewayFailure, now)
-    // One that fails at once must not look like the quickest of all.
-    if (outcome === 'failure' && status === 0) lane.answered(this.index, 0, true, 0, now)
-  }
-
   /** Ends the attempt from our side. The upstream's request is aborted, or never sent. */
-  cancel (outcome: Outcome): void {
+  cancel (outcome: Outcome, reason: Reason | null = null): void {
+    this.reason ??= reason
     this.settle(outcome, performance.now())
     if (this.stage === 'done') return
     if (this.upgraded !== null) return this.tunnelEnded()
@@ -197,7 +166,7 @@ export class Attempt implements Handler, Carried {
     const now = performance.now()
     this.sentAt = now
     const { usual } = this.terms
-    if (this.#breaker !== null && usual !== null) this.#watch = this.#breaker.waits(this.#permit, (usual[this.index] as UsualLatency).value)
+    if (this.#breaker !== null && usual !== null) this.#watch = this.#breaker.waits(this.permit, (usual[this.index] as UsualLatency).value)
   }
 
   onResponseStarted (): void {
@@ -226,7 +195,7 @@ export class Attempt implements Handler, Carried {
     this.#answered(status)
     this.owner.responseHead(this)
     // No body can follow these; undici reports a legal Content-Length on a 304 as a mismatch afterwards.
-    if ((status === 304 || status === 204 || this.#outgoing.method === 'HEAD') && !this.abandoned) this.#complete(this.#headAt)
+    if ((status === 304 || status === 204 || this.#outgoing.method === 'HEAD') && !this.abandoned) this.#complete(this.headAt)
     return true
   }
 
@@ -250,7 +219,7 @@ export class Attempt implements Handler, Carried {
     this.answer = new Answer(status, rawFields)
     this.answer.complete = true
     this.#answered(status)
-    this.settle('success', this.#headAt)
+    this.settle('success', this.headAt)
     this.owner.responseHead(this)
   }
 
@@ -268,7 +237,7 @@ export class Attempt implements Handler, Carried {
 
   onComplete (trailers: Buffer[] | string[] | null): void {
     // In the tick of its head an answer is as late as its head.
-    const now = this.answer?.handedUp === true ? performance.now() : this.#headAt
+    const now = this.answer?.handedUp === true ? performance.now() : this.headAt
     this.carrier?.end(now)
     this.#leave()
     if (this.stage !== 'body') return
@@ -293,13 +262,13 @@ export class Attempt implements Handler, Carried {
   /** The final head is there: what is learnt from it, and a 5xx settles at once. */
   #answered (status: number): void {
     const now = performance.now()
-    this.#headAt = now
+    this.headAt = now
     // Before all was sent, the time tells of the client's upload.
     const ms = this.sentAt > 0 ? now - this.sentAt : -1
     if (ms < 0) this.#breaker?.heard()
-    else this.#breaker?.answered(this.#permit, this.#watch, ms)
+    else this.#breaker?.answered(this.permit, this.#watch, ms)
     this.#watch = 0
-    learn(this, this.#permit >= 0, ms, now)
+    learn(this, this.permit >= 0, ms, now)
     if (status >= 500) this.settle('failure', now)
   }
 
@@ -321,10 +290,12 @@ export class Attempt implements Handler, Carried {
 
   /** The end of every attempt that has no whole answer and was not cancelled. */
   #end (reason: Reason, outcome: Outcome, error: Error): void {
+    this.reason ??= reason
+    this.error ??= error.message
     if (heardOf.has(reason)) this.#heard()
     this.#stopWaiting()
-    this.#finish()
     this.settle(outcome, performance.now())
+    this.#finish()
     this.owner.attemptFailed(this, reason, outcome, error)
   }
 
@@ -342,9 +313,7 @@ export class Attempt implements Handler, Carried {
 
   #finish (): void {
     this.stage = 'done'
-    if (!this.#placeHeld) return
-    this.#placeHeld = false
-    this.terms.lane.release(this.index)
+    this.givePlaceBack()
   }
 
   #leave (): void {

@@ -1,3 +1,4 @@
+import type { Exchange } from '../../lib/exchange.ts'
 import { failureOf, type Outcome, type Reason, type Retry } from '../../lib/failure.ts'
 import { hedgeDelayMs } from '../../lib/retry/hedge.ts'
 import type { NoRetry } from '../../lib/retry/policy.ts'
@@ -43,6 +44,7 @@ export class Attempts implements AttemptOwner, Movable {
     this.#body = body
   }
 
+  get exchange (): Exchange { return this.#forward.exchange }
   get #terms (): Terms { return this.#succession.terms }
 
   /** Begins with the first attempt. */
@@ -171,6 +173,7 @@ export class Attempts implements AttemptOwner, Movable {
     const { exchange } = this.#forward
     exchange.attempts++
     exchange.upstream = attempt.upstream.id
+    attempt.count()
     this.#begin(attempt, now)
   }
 
@@ -237,7 +240,7 @@ export class Attempts implements AttemptOwner, Movable {
       if (next === null) return false
     }
     this.#unlist(attempt)
-    attempt.cancel(outcome)
+    attempt.cancel(outcome, reason)
     this.#tell(outcome === 'cancelled' ? { ...end, outcome: 'ignored' } : end, null)
     this.#first ??= reason
     this.#disarm()
@@ -278,7 +281,7 @@ export class Attempts implements AttemptOwner, Movable {
       attempt.takeAll()
       if (this.#phaseLeft(attempt, now) >= earlyMs) return
     }
-    attempt.cancel(end.outcome)
+    attempt.cancel(end.outcome, end.reason)
     this.#failed(end)
   }
 
@@ -290,7 +293,7 @@ export class Attempts implements AttemptOwner, Movable {
       const end = endByLimit(attempt, this.#body, true, stalled)
       reason = end.reason
       this.#unlist(attempt)
-      attempt.cancel(end.outcome)
+      attempt.cancel(end.outcome, end.reason)
       this.#tell(end, 'deadline')
     }
     this.#current = this.#hedge = null

@@ -21,6 +21,7 @@ export function discard (attempt: Attempt): void {
 }
 
 class Drain implements AttemptOwner {
+  readonly exchange = null
   readonly #stop: () => void
   #left: number
 

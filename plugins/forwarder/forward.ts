@@ -296,7 +296,7 @@ export class Forward implements AttemptOwner, BodySource, Answerer, Limited {
     const now = performance.now()
     const client = this.#stream !== null && (total ? this.#stream.blocked : this.#upstreamLeft(now) >= earlyMs && this.#clientLeft(now) < earlyMs)
     const outcome = client ? 'cancelled' : end.outcome
-    attempt.cancel(outcome)
+    attempt.cancel(outcome, end.reason)
     this.host.attemptEnded(this.exchange, { ...end, outcome }, null)
     this.giveUp(end.reason)
   }

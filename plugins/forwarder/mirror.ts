@@ -60,7 +60,9 @@ export class Mirrors {
     try {
       const { totalMs } = terms.limits
       copy = new Copy(terms, ended)
-      copy.begin(new Attempt(copy, terms, index, permit, outgoing.copyFor(lane.pool, body, totalMs === 0 ? Infinity : now + totalMs), now))
+      const attempt = new Attempt(copy, terms, index, permit, outgoing.copyFor(lane.pool, body, totalMs === 0 ? Infinity : now + totalMs), now)
+      attempt.count()
+      copy.begin(attempt)
     } catch (error) {
       if (copy?.begun !== true) {
         lane.release(index)
@@ -74,6 +76,7 @@ export class Mirrors {
 
 /** One copy on its way: its answer is read and dropped, in a bounded time. */
 class Copy implements AttemptOwner {
+  readonly exchange = null
   readonly #limits: TimeoutOptions
   readonly #ended: (failed: boolean) => void
   #stop: () => void = () => {}

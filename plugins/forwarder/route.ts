@@ -4,6 +4,7 @@ import { hashKey } from '../../lib/hash.ts'
 import { cookieOf } from '../../lib/http/cookie.ts'
 import { CompiledRoute } from '../../lib/route/compiled.ts'
 import { fieldOf } from '../../lib/route/conditions.ts'
+import type { Observers } from '../observation.ts'
 import type { UpstreamPools } from '../upstream-pools.ts'
 import { noMirrors } from './mirror.ts'
 import { noCounts, Terms, WaitingLists, type PoolRecord, type TermOptions, type UpstreamLane, type UsualTimes } from './terms.ts'
@@ -27,13 +28,15 @@ interface TaggedRoute { [kUsual]?: Map<string, UsualTimes> }
 export class TermsBook {
   readonly lists = new WaitingLists()
   readonly #pools: UpstreamPools
+  readonly #observers: Observers | null
   /** By pool name. */
   readonly #records = new Map<string, PoolRecord>()
   /** Stands for the routes that say nothing about terms. */
   readonly #plain: TermOptions & TaggedRoute = {}
 
-  constructor (pools: UpstreamPools) {
+  constructor (pools: UpstreamPools, observers: Observers | null) {
     this.#pools = pools
+    this.#observers = observers
   }
 
   of (route: AnyRoute, lane: UpstreamLane): Terms {
@@ -57,7 +60,7 @@ export class TermsBook {
     const { name } = lane.pool
     const usual = route[kUsual] ??= new Map<string, UsualTimes>()
     for (const map of [usual, this.#records]) for (const pool of map.keys()) if (this.#pools.get(pool) === undefined) map.delete(pool)
-    const made = Terms.of(lane, options, this.record(name), this.lists, usual.get(name) ?? null)
+    const made = Terms.of(lane, options, this.record(name), this.lists, usual.get(name) ?? null, this.#observers)
     usual.set(name, made.times())
     known.set(route, made)
     return made

@@ -2,6 +2,7 @@ import type { RetryOptions, RouteOptions, TimeoutOptions } from '../../config/sc
 import type { Lane } from '../../lib/balance/lane.ts'
 import { UsualLatency } from '../../lib/latency.ts'
 import type { NoRetry } from '../../lib/retry/policy.ts'
+import type { Observers } from '../observation.ts'
 import type { MirrorCounts } from './mirror.ts'
 import type { Upstream, UpstreamPool } from '../upstream-pools.ts'
 
@@ -92,7 +93,10 @@ export class Terms {
   /** By upstream: who could be moved away from it; null: it has no breaker. */
   readonly waiting: ReadonlyArray<Set<Movable> | null>
 
-  private constructor (lane: UpstreamLane, limits: TimeoutOptions, retry: RetryOptions, shared: Pick<Terms, 'counts' | 'usual' | 'hedging' | 'waiting'>) {
+  /** null: nobody looks. */
+  readonly observers: Observers | null
+
+  private constructor (lane: UpstreamLane, limits: TimeoutOptions, retry: RetryOptions, shared: Pick<Terms, 'counts' | 'usual' | 'hedging' | 'waiting' | 'observers'>) {
     this.lane = lane
     this.limits = limits
     this.retry = retry
@@ -101,17 +105,19 @@ export class Terms {
     this.usual = shared.usual
     this.hedging = shared.hedging
     this.waiting = shared.waiting
+    this.observers = shared.observers
   }
 
   /** @param before what was usual until the pool changed: for those who stay it is not forgotten */
-  static of (lane: UpstreamLane, own: TermOptions, record: PoolRecord, lists: WaitingLists, before: UsualTimes | null): Terms {
+  static of (lane: UpstreamLane, own: TermOptions, record: PoolRecord, lists: WaitingLists, before: UsualTimes | null, observers: Observers | null): Terms {
     const { options, upstreams } = lane.pool
     const { mode, stall } = options.breaker
     return new Terms(lane, limitsOf(options.timeouts, own), retryOf(options.retry, own), {
       counts: record.counts,
       usual: mode === 'off' || stall.outstanding === 0 ? null : upstreams.map(({ id }) => before?.get(id) ?? new UsualLatency()),
       hedging: hedgingOf(record, options.retry.hedge.percentile),
-      waiting: lane.breakers.map((breaker) => breaker === null ? null : lists.of(breaker))
+      waiting: lane.breakers.map((breaker) => breaker === null ? null : lists.of(breaker)),
+      observers
     })
   }
 

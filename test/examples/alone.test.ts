@@ -10,6 +10,7 @@ import { build as buildEdge } from '../../examples/alone/edge.ts'
 import { build as buildHealthPolling } from '../../examples/alone/health-polling.ts'
 import { build as buildLifecycle } from '../../examples/alone/lifecycle.ts'
 import { build as buildLoadShedding } from '../../examples/alone/load-shedding.ts'
+import { build as buildObservation } from '../../examples/alone/observation.ts'
 import { build as buildProxy } from '../../examples/alone/proxy.ts'
 import { build as buildRateLimits } from '../../examples/alone/rate-limits.ts'
 import { build as buildReadiness } from '../../examples/alone/readiness.ts'
@@ -92,6 +93,15 @@ test('examples/alone/load-shedding: the third request at the same time is refuse
   finish('rendered')
   assert.deepEqual((await Promise.all(admitted)).map(({ text }) => text), ['rendered', 'rendered'])
   await until(async () => (await ask(`${url}/shedding`)).json().inFlight === 0, { what: 'places given back' })
+})
+
+test('examples/alone/observation: told of each request once it has ended', async (t) => {
+  const told: string[] = []
+  const url = await listen(t, await buildObservation((text) => { told.push(text) }))
+  await ask(`${url}/hello`)
+  await ask(`${url}/nothing`)
+  await until(() => told.length === 2, { what: 'two lines' })
+  assert.deepEqual(told, ['GET 200 well', 'GET 404 well'])
 })
 
 test('examples/alone/access-log: one line for each request, an unparsable one included, none for the route that says so', async (t) => {

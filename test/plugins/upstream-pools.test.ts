@@ -12,7 +12,7 @@ const build = async (pools: unknown) => {
 test('the plugin alone takes bare URLs and completes the rest', async () => {
   const app = await build({ shop: { upstreams: ['http://127.0.0.1:9001', { url: 'unix:/run/a.sock' }], connections: { max: 3 } } })
   const [pool] = app.pools.list()
-  assert.deepEqual([pool?.name, pool?.upstreams.map(({ id }) => id), pool?.options.connections], ['shop', ['127.0.0.1:9001', '/run/a.sock'], { max: 3, keepAliveMs: 4000, learnKeepAlive: true }])
+  assert.deepEqual([pool?.name, pool?.upstreams.map(({ id }) => id), pool?.options.connections], ['shop', ['127.0.0.1:9001', '/run/a.sock'], { max: 3, keepAliveMs: 4000, learnKeepAlive: true, maxStreams: 100 }])
   assert.ok(Object.isFrozen(pool) && Object.isFrozen(pool?.options.health))
   await app.close()
 })
