@@ -4,6 +4,7 @@
  */
 import { randomUUID } from 'node:crypto'
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http'
+import type { Http2Session } from 'node:http2'
 import type { Socket } from 'node:net'
 import type { FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
@@ -23,7 +24,7 @@ export interface EdgeOptions {
   requestIdHeader?: string
   /** Fields never accepted from clients. */
   stripRequestHeaders?: readonly string[]
-  /** After so many requests a connection is closed; the last answer says so (HTTP/1). Default: 0, no limit. */
+  /** After so many requests a connection is closed; the last answer says so, or GOAWAY does (HTTP/2). Default: 0, no limit. */
   maxRequestsPerConnection?: number
 }
 
@@ -62,6 +63,7 @@ interface TaggedResponse extends ServerResponse { [kExchange]?: Exchange }
 const kEarlier = Symbol('breakwater.earlier')
 
 interface TaggedSocket extends Socket { [kPeer]?: Peer, [kLatest]?: FastifyReply, [kCount]?: number, [kEarlier]?: Set<FastifyReply>, encrypted?: boolean }
+type CountedSession = Http2Session & { [kCount]?: number }
 interface TaggedRequest extends IncomingMessage { [kRequestId]?: string }
 
 function peerOf (socket: TaggedSocket, trust: Trust): Peer {
@@ -169,13 +171,18 @@ const edge: FastifyPluginAsync<EdgeOptions> = async (app, options) => {
     }
     if (mayHaveLostFollowers(raw)) closeBehind(raw, reply.raw)
     socket[kLatest] = reply
-    if (maxRequestsPerConnection > 0 && raw.httpVersionMajor === 1) countRequest(socket, raw, reply.raw)
+    if (maxRequestsPerConnection > 0) countRequest(socket, raw, reply.raw)
     return true
   }
 
   function countRequest (socket: TaggedSocket, raw: IncomingMessage, response: ServerResponse): void {
-    const count = socket[kCount] = (socket[kCount] ?? 0) + 1
-    if (count >= maxRequestsPerConnection) closeBehind(raw, response)
+    const session = (raw as { stream?: { session?: CountedSession } }).stream?.session
+    const counted = session ?? socket
+    const count = counted[kCount] = (counted[kCount] ?? 0) + 1
+    if (count < maxRequestsPerConnection) return
+    // A session says it with GOAWAY, and ends with its last stream.
+    if (session === undefined) closeBehind(raw, response)
+    else if (!session.closed) session.close()
   }
 
   app.decorate('edge', { requestIdHeader, head, peerOf: (raw: IncomingMessage) => peerOf(raw.socket, trust), begin, openOn })

@@ -1,4 +1,6 @@
 import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { connect, type ClientHttp2Session } from 'node:http2'
 import { test } from 'node:test'
 import { answer, send, stall } from '../../support/faulty-upstream.ts'
 import { rawConnect, rawRequest } from '../../support/raw-client.ts'
@@ -88,3 +90,21 @@ test('a client that leaves behind the last one is told as leaving, and gives its
   client.reset()
   assert.deepEqual((await accessLines(gateway, 1)).map(({ status, reason }) => [status, reason]), [[499, 'client_cancelled']])
 })
+
+test('over HTTP/2 the session goes away with the last request that it may have, whose answer arrives', async (t) => {
+  const gateway = await startBoth(t, { server: { maxRequestsPerConnection: 3, http2: { cleartext: true } } })
+  const session = connect(`http://127.0.0.1:${gateway.port}`)
+  t.after(() => { session.destroy() })
+  const away = once(session, 'goaway')
+  const closed = once(session, 'close')
+  for (let turn = 0; turn < 3; turn++) assert.equal(await ask(session), 204)
+  assert.equal((await away)[0], 0)
+  await closed
+})
+
+async function ask (session: ClientHttp2Session): Promise<unknown> {
+  const stream = session.request({ ':path': '/livez' })
+  const [headers] = await once(stream, 'response') as [Record<string, unknown>]
+  await once(stream.resume(), 'close')
+  return headers[':status']
+}
