@@ -2,6 +2,7 @@ import { checkHash, checkSticky } from './check-balance.ts'
 import { checkBreaker, checkEjection, checkPanic } from './check-breaker.ts'
 import { checkDiscovery, mayBringTls } from './check-discovery.ts'
 import { checkHealth } from './check-health.ts'
+import { checkHttp2 } from './check-http2.ts'
 import { checkDeadlineHeader, checkRetry } from './check-retry.ts'
 import { fieldNames, type FieldNames } from './check-route-fields.ts'
 import { checkTls } from './check-tls.ts'
@@ -28,7 +29,8 @@ const checkPool = (pool: Record<string, unknown>, path: string, names: FieldName
     if (pool[name] !== undefined) check(objectOf(pool[name]), keyPath(path, name), report)
   }
   checkDeadlineHeader(pool['deadlineHeader'], keyPath(path, 'deadlineHeader'), names, report)
-  const { discovery, tls } = pool
+  const { discovery, tls, http2 } = pool
+  checkHttp2(http2, path, parsed, mayBringTls(discovery), report)
   const known = parsed.length > 0 || discovery !== undefined
   if (tls !== undefined && known && !mayBringTls(discovery) && parsed.every(upstream => upstream !== null && !upstream.secure)) {
     report(keyPath(path, 'tls'), 'is only for pools with an https upstream, and this one has none')

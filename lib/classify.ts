@@ -14,7 +14,7 @@ const dnsCodes = new Set(['ENOTFOUND', 'EAI_AGAIN', 'EAI_FAIL', 'EAI_NODATA', 'E
 const refusedCodes = new Set(['ECONNREFUSED', 'ENOENT', 'EACCES', 'EPERM', 'EHOSTUNREACH', 'ENETUNREACH', 'EHOSTDOWN', 'ENETDOWN'])
 /** Our own host is out of something: nothing that an upstream could help. */
 const localCodes = new Set(['EMFILE', 'ENFILE', 'ENOMEM', 'ENOBUFS', 'EADDRNOTAVAIL', 'EAGAIN'])
-const clientFaultCodes = new Set(['UND_ERR_INVALID_ARG', 'UND_ERR_NOT_SUPPORTED', 'UND_ERR_REQ_CONTENT_LENGTH_MISMATCH'])
+const clientFaultCodes = new Set(['UND_ERR_INVALID_ARG', 'UND_ERR_NOT_SUPPORTED', 'UND_ERR_REQ_CONTENT_LENGTH_MISMATCH', 'BREAKWATER_H2_FIELDS'])
 const closedCodes = new Set(['UND_ERR_DESTROYED', 'UND_ERR_CLOSED'])
 const tlsCode = /^(?:ERR_TLS_|ERR_SSL_|CERT_|UNABLE_TO_|SELF_SIGNED_|DEPTH_ZERO_|HOSTNAME_MISMATCH|INVALID_CA|EPROTO$|ERR_OSSL_)/
 
@@ -22,6 +22,7 @@ const tlsCode = /^(?:ERR_TLS_|ERR_SSL_|CERT_|UNABLE_TO_|SELF_SIGNED_|DEPTH_ZERO_
 export function reasonOf (error: ErrorLike, stage: AttemptStage): Reason {
   const code = typeof error.code === 'string' ? error.code : ''
   if (clientFaultCodes.has(code)) return 'bad_request'
+  if (code === 'BREAKWATER_PROTOCOL') return 'protocol_mismatch'
   if (closedCodes.has(code)) return 'draining'
   if (stage === 'body') return 'body_truncated'
   if (localCodes.has(code)) return 'upstream_capacity'
@@ -44,7 +45,7 @@ function aggregated (error: ErrorLike): ErrorLike | undefined {
   return typeof first === 'object' && first !== null ? first : undefined
 }
 
-const invalidCodes = new Set(['ERR_ASSERTION', 'UND_ERR_HEADERS_OVERFLOW', 'UND_ERR_RES_CONTENT_LENGTH_MISMATCH', 'UND_ERR_RES_EXCEEDED_MAX_SIZE'])
+const invalidCodes = new Set(['ERR_ASSERTION', 'UND_ERR_HEADERS_OVERFLOW', 'UND_ERR_RES_CONTENT_LENGTH_MISMATCH', 'UND_ERR_RES_EXCEEDED_MAX_SIZE', 'BREAKWATER_H2_INVALID', 'ERR_HTTP2_ERROR'])
 
 function isInvalidResponse ({ name, message }: ErrorLike, code: string): boolean {
   // undici leaves its parser errors without a code; a connection that ended too early is one of them.

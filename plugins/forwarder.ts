@@ -13,6 +13,7 @@ import type { Exchange } from '../lib/exchange.ts'
 import { failureOf, type Reason } from '../lib/failure.ts'
 import { cookieOf } from '../lib/http/cookie.ts'
 import { keptRequestFields } from '../lib/http/field-limit.ts'
+import { isGrpc } from '../lib/http/grpc.ts'
 import { retryAfter } from '../lib/http/problem.ts'
 import type { RequestHead } from '../lib/http/request-head.ts'
 import { parseTarget, type Target } from '../lib/http/target.ts'
@@ -43,7 +44,7 @@ import type {} from './load-shedding.ts'
 import type {} from './observation.ts'
 import { answererOf, refuse } from './refusal.ts'
 import type { OpenTunnel } from './tunnels.ts'
-import type {} from './upstream-pools.ts'
+import type { UpstreamPool } from './upstream-pools.ts'
 
 export type { ForwardCounts, ForwardRoute, MirrorCounts }
 
@@ -89,6 +90,7 @@ class Forwarder implements ForwardHost, AttemptsContext {
   readonly #app: FastifyInstance
   readonly #maxBodyBytes: () => number
   readonly #mirrors: Mirrors
+  readonly #passes: (name: string) => boolean
   readonly tunnels = new Set<OpenTunnel>()
   readonly random: Random
   readonly book: TermsBook
@@ -102,6 +104,7 @@ class Forwarder implements ForwardHost, AttemptsContext {
     this.#mirrors = new Mirrors(this.random)
     this.book = new TermsBook(app.pools, app.hasDecorator('observers') ? app.observers : null)
     this.requestIdHeader = app.edge.requestIdHeader
+    this.#passes = (name) => app.edge.head.passes(name)
   }
 
   forward (reply: FastifyReply, route: AnyRoute): FastifyReply {
@@ -126,6 +129,7 @@ class Forwarder implements ForwardHost, AttemptsContext {
     if (limit > 0 && head.contentLength > limit) return refuse(reply, 'body_too_large')
     const terms = this.book.of(route, lane)
     const handshake = handshakeOf(raw)
+    if (cannotCarry(lane.pool, handshake, raw)) return refuse(reply, 'protocol_mismatch')
     const mirror = handshake === null ? this.#mirrorOf(options.mirror, raw, head) : null
     const now = performance.now()
     const body = bodyOf(reply, head, limit, keptBytes(terms, mirror === null ? -1 : head.contentLength), now)
@@ -182,7 +186,12 @@ class Forwarder implements ForwardHost, AttemptsContext {
     if (body !== null && !Buffer.isBuffer(body) && head.contentLength > 0) fields.push('content-length', String(head.contentLength))
     this.#app.edge.peerOf(raw).append(fields, head.given, host, exchange.clientIp, optionsOf(route).stripPrefix ?? '')
     fields.push(this.requestIdHeader, exchange.requestId)
-    return { method: raw.method as string, target, route, fields, hostAt, host, upgrade, takesTrailers: !upgrade && wantsTrailers(raw) }
+    return {
+      method: raw.method as string, target, route, fields, hostAt, host, upgrade,
+      takesTrailers: !upgrade && wantsTrailers(raw),
+      grpc: isGrpc(raw.headers['content-type']),
+      mayTrail: head.contentLength === -1 ? this.#passes : null
+    }
   }
 
   #doorOf (handshake: Handshake | null, route: AnyRoute): TunnelDoor | null {
@@ -241,6 +250,10 @@ class Forwarder implements ForwardHost, AttemptsContext {
     this.#app.log.warn({ request_id: exchange.requestId, pool, upstream: id, reason: null, outcome: failed ? 'failure' : 'success', error: `answered ${status}` }, 'upstream_error')
   }
 }
+
+/** HTTP/1 cannot carry gRPC, and a pool that speaks nothing but HTTP/2 no WebSocket. */
+const cannotCarry = ({ options: { http2 } }: UpstreamPool, handshake: Handshake | null, { headers }: IncomingMessage): boolean =>
+  (handshake !== null && http2 === 'prior-knowledge') || (http2 === 'off' && isGrpc(headers['content-type']))
 
 /** How long tunnels may take to end when the app closes, in ms. */
 const partingMs = 3000

@@ -2,6 +2,7 @@
 import type { ServerResponse } from 'node:http'
 import type { FastifyReply } from 'fastify'
 import type { Reason } from '../lib/failure.ts'
+import { grpcRefusal, isGrpc } from '../lib/http/grpc.ts'
 import { problem, sendProblem } from '../lib/http/problem.ts'
 import { bodyPending, closeBehind, linger } from './connection.ts'
 
@@ -37,7 +38,7 @@ export function refuse (reply: FastifyReply, reason: Reason, retryAfterSeconds?:
   const { request, raw } = reply
   request.exchange?.fail(reason)
   if (answererOf(raw)?.giveWay() === false) return reply
-  const refusal = problem(reason, request.id, told.detail, retryAfterSeconds, told.status)
+  const refusal = isGrpc(request.raw.headers['content-type']) ? grpcRefusal(reason, told.detail) : problem(reason, request.id, told.detail, retryAfterSeconds, told.status)
   const last = endsConnection.has(reason)
   if (last || bodyPending(request.raw)) refusal.headers['connection'] = 'close'
   linger(request.raw, raw)

@@ -103,6 +103,9 @@ const sharedHelpers: Record<string, string> = {
   'plugins/waiting-responses.ts': 'a close for responses that wait behind another one',
   'plugins/malformed.ts': 'what Node\'s parser refused, judged once for the answer and for the log',
   'plugins/tunnels.ts': 'the tunnel that a connection has become, for who stops it',
+  'plugins/http2/negotiated.ts': 'sends over the HTTP version that the other side picks',
+  'plugins/http2/sessions.ts': 'sends over HTTP/2',
+  'plugins/http2/errors.ts': 'what ends an exchange over HTTP/2, as it is classified',
   'plugins/upgrading-message.ts': 'the message class of a server that carries WebSockets'
 }
 

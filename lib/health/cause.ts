@@ -55,7 +55,7 @@ export function causeOfError ({ name, code, syscall, message, stage, secure, uni
   if (code === 'EAGAIN') return unix ? 'connect_refused' : 'local_error'
   if (syscall === 'getaddrinfo' || code === 'ENOTFOUND' || code.startsWith('EAI_')) return 'dns_failed'
   if (code === 'ETIMEDOUT' || code.endsWith('_TIMEOUT')) return 'timeout'
-  if (code === 'UND_ERR_HEADERS_OVERFLOW' || unasked.test(message)) return 'response_invalid'
+  if (code === 'UND_ERR_HEADERS_OVERFLOW' || code === 'BREAKWATER_H2_INVALID' || code === 'ERR_HTTP2_ERROR' || unasked.test(message)) return 'response_invalid'
   if (name === 'HTTPParserError' && !endedEarly.test(message)) return 'response_invalid'
   // Two lengths that differ; in the body's stage it is a body of another length.
   if (code === 'UND_ERR_RES_CONTENT_LENGTH_MISMATCH' && stage === 'headers') return 'response_invalid'

@@ -5,7 +5,10 @@ import { clientAddress, type Trust } from './trust.ts'
 
 /** Name of this proxy in Via and Proxy-Status. */
 export const proxyName = 'breakwater'
-const viaEntry = `1.1 ${proxyName}`
+const viaOf = { '1.1': `1.1 ${proxyName}`, '2.0': `2.0 ${proxyName}` }
+
+/** The version of HTTP in which a message was received, as Via tells it. */
+export type ReceivedVersion = keyof typeof viaOf
 
 /** The nearer end of a connection: known once, used by every request on it. */
 export class Peer {
@@ -15,6 +18,7 @@ export class Peer {
   readonly #scheme: string
   readonly #port: string
   readonly #forNode: string
+  readonly #via: string
   // Nearly every request on a connection has the same Host: its part of the fields is built once.
   #host = ''
   #hostPort = ''
@@ -23,12 +27,14 @@ export class Peer {
   /**
    * @param address the peer's address, without the IPv6 mapping of IPv4; '' on a unix socket
    * @param localPort the port that it connected to
+   * @param version what is spoken on the connection
    */
-  constructor (address: string, trust: Trust, scheme: 'http' | 'https', localPort: number) {
+  constructor (address: string, trust: Trust, scheme: 'http' | 'https', localPort: number, version: ReceivedVersion = '1.1') {
     this.address = address
     this.trusted = trust(address)
     this.trust = trust
     this.#scheme = scheme
+    this.#via = viaOf[version]
     this.#port = String(localPort)
     this.#forNode = address === '' ? 'unknown' : address.includes(':') ? `"[${address}]"` : address
   }
@@ -55,7 +61,7 @@ export class Peer {
     const own = this.#element
     if (!this.trusted) {
       fields.push('x-forwarded-for', this.address, 'x-forwarded-proto', this.#scheme, 'x-forwarded-host', host, 'x-forwarded-port', this.#hostPort,
-        'x-real-ip', client, 'forwarded', own, 'via', viaEntry)
+        'x-real-ip', client, 'forwarded', own, 'via', this.#via)
       if (prefix !== '') fields.push('x-forwarded-prefix', prefix)
       return
     }
@@ -67,7 +73,7 @@ export class Peer {
       'x-forwarded-port', given.forwardedPort === '' ? this.#hostPort : given.forwardedPort,
       'x-real-ip', client,
       'forwarded', given.forwarded !== '' ? `${given.forwarded}, ${own}` : given.forwardedFor !== '' ? `${fromForwardedFor(given.forwardedFor)}, ${own}` : own,
-      'via', given.via === '' ? viaEntry : `${given.via}, ${viaEntry}`)
+      'via', given.via === '' ? this.#via : `${given.via}, ${this.#via}`)
     const wholePrefix = given.forwardedPrefix + prefix
     if (wholePrefix !== '') fields.push('x-forwarded-prefix', wholePrefix)
   }
@@ -117,6 +123,7 @@ function forNode (entry: string): string {
 }
 
 /** The Via line of an answer, with ours added. */
-export function extendVia (given: string | undefined): string {
+export function extendVia (given: string | undefined, version: ReceivedVersion = '1.1'): string {
+  const viaEntry = viaOf[version]
   return given === undefined || given === '' ? viaEntry : `${given}, ${viaEntry}`
 }

@@ -162,6 +162,9 @@ export class RequestHeadReader {
     return { fields, host: hostValue ?? '', contentLength: length, given }
   }
 
+  /** Whether a field of this name passes as it came: it is neither ours to say nor never accepted. */
+  passes (name: string): boolean { return this.#kindOf(name) === pass }
+
   #kindOf (name: string): number {
     const known = this.#kinds.get(name)
     if (known !== undefined) return known

@@ -1,4 +1,4 @@
-import { extendVia } from './forwarded.ts'
+import { extendVia, type ReceivedVersion } from './forwarded.ts'
 
 /** Fields of an answer, lower-case; several lines of one name as an array in their order. */
 export type ResponseFields = Record<string, string | string[]>
@@ -34,8 +34,9 @@ export function isTransferCoded (rawFields: readonly Buffer[], nameOf: (name: Bu
  * The end-to-end fields of an upstream's answer.
  * @param rawFields name, value, name, value, ... as the parser read them
  * @param nameOf decodes a name to lower case; values are latin-1, as they came
+ * @param version what the upstream speaks
  */
-export function responseFields (rawFields: readonly Buffer[], nameOf: (name: Buffer) => string): ResponseFields {
+export function responseFields (rawFields: readonly Buffer[], nameOf: (name: Buffer) => string, version: ReceivedVersion = '1.1'): ResponseFields {
   const fields: ResponseFields = new Fields()
   let nominated: string | null = null
   for (let i = 0; i + 1 < rawFields.length; i += 2) {
@@ -52,7 +53,7 @@ export function responseFields (rawFields: readonly Buffer[], nameOf: (name: Buf
   }
   if (nominated !== null) removeNominated(fields, nominated)
   const via = fields['via']
-  fields['via'] = extendVia(typeof via === 'object' ? via.join(', ') : via)
+  fields['via'] = extendVia(typeof via === 'object' ? via.join(', ') : via, version)
   return fields
 }
 

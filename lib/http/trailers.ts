@@ -41,6 +41,21 @@ export function passedTrailers (raw: readonly Buffer[], nameOf: (name: Buffer) =
   return trailers
 }
 
+/**
+ * What of a request's trailers is passed on, as name, value, name, value, ...
+ * @param raw the same, as they came
+ * @param passes whether a field of this name would be passed on in the head, too
+ */
+export function passedRequestTrailers (raw: readonly string[], passes: (name: string) => boolean): string[] {
+  const trailers: string[] = []
+  for (let i = 0; i + 1 < raw.length; i += 2) {
+    const name = (raw[i] as string).toLowerCase()
+    const value = raw[i + 1] as string
+    if (!forbidden.has(name) && token.test(name) && !control.test(value) && passes(name)) trailers.push(name, value)
+  }
+  return trailers
+}
+
 /** The Trailer field of a message without the names that are not passed on; '' where nothing is left of it. */
 export function passedAnnouncement (trailer: string, reserved: ReadonlySet<string>): string {
   const names = trailer.split(',').map((name) => name.trim())

@@ -12,6 +12,7 @@ const wholeLimit = 65536
 export class Answer {
   readonly status: number
   readonly #rawFields: Buffer[]
+  readonly #http2: boolean
   /** Bytes of the body so far. */
   bytes = 0
   /** All of the body has come. */
@@ -23,8 +24,10 @@ export class Answer {
   #first: Buffer | null = null
   #more: Buffer[] | null = null
 
-  constructor (status: number, rawFields: Buffer[]) {
+  /** @param http2 the upstream speaks HTTP/2 */
+  constructor (status: number, rawFields: Buffer[], http2 = false) {
     this.status = status
+    this.#http2 = http2
     this.#rawFields = rawFields
   }
 
@@ -42,7 +45,7 @@ export class Answer {
 
   /** The end-to-end fields. A new object for each call. */
   fields (): ResponseFields {
-    const fields = responseFields(this.#rawFields, nameOf)
+    const fields = responseFields(this.#rawFields, nameOf, this.#http2 ? '2.0' : '1.1')
     if (this.status === 204) delete fields['content-length']
     return fields
   }

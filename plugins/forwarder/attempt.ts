@@ -7,11 +7,14 @@ import { switchesToWebSocket, tunnelledProtocol } from '../../lib/http/upgrade.t
 import { isTransferCoded } from '../../lib/http/response-head.ts'
 import type { BodyState } from '../../lib/retry/policy.ts'
 import { parseRetryAfter } from '../../lib/retry/retry-after.ts'
-import type { Carried, Carrier } from '../upstream-pools/carrier.ts'
+import { ProtocolError, type StreamClosedError } from '../http2/errors.ts'
+import type { Sender } from '../http2/sender.ts'
+import type { Carried } from '../upstream-pools/carrier.ts'
 import type { UsualLatency } from '../../lib/latency.ts'
 import { Answer } from './answer.ts'
 import { AttemptRecord } from './attempt-record.ts'
 import { dispatchChanged, takingTrailers, toAsterisk } from './created.ts'
+import { http2Options } from './http2-options.ts'
 import { learn } from './lessons.ts'
 import type { Outgoing } from './outgoing.ts'
 import type { AttemptOwner } from './owner.ts'
@@ -29,7 +32,7 @@ type Handler = Pick<Required<Dispatcher.DispatchHandler>, 'onConnect' | 'onHeade
  * One try of an exchange at one upstream: it gives back what its record holds exactly once, whatever happens first. The connection's place is given back when undici is done with it.
  */
 export class Attempt extends AttemptRecord implements Handler, Carried {
-  carrier: Carrier | null = null
+  carrier: Carried['carrier'] = null
   stage: Stage = 'waiting'
   /** Who it works for now. */
   owner: AttemptOwner
@@ -102,12 +105,16 @@ export class Attempt extends AttemptRecord implements Handler, Carried {
     this.#entered = true
     // undici's pool may make the request later, when nobody puts its target right any more.
     // A connection that is handed over is no connection of the pool's.
-    this.#go(this.#path === '*' || this.#outgoing.upgrade)
+    this.#go(this.#needsHttp1)
+  }
+
+  get #needsHttp1 (): boolean {
+    return this.#outgoing.upgrade || (this.#path === '*' && this.upstream.http2 !== 'prior-knowledge')
   }
 
   #go (onFresh: boolean): void {
     try {
-      if (onFresh) this.upstream.dispatchFresh((client) => { this.#dispatch(client) })
+      if (onFresh) this.upstream.dispatchFresh(this.#needsHttp1, (sender) => { this.#dispatch(sender) })
       else this.#dispatch(this.upstream.dispatcher)
     } catch (error) {
       this.#leave()
@@ -115,18 +122,20 @@ export class Attempt extends AttemptRecord implements Handler, Carried {
     }
   }
 
-  #dispatch (dispatcher: Dispatcher): void {
+  #dispatch (sender: Pick<Sender, 'dispatch'>): void {
     this.stage = 'connect'
     this.#connectsBefore = this.upstream.connects
     const { method, body } = this.#outgoing
     const path = this.#path
     const headers = this.#outgoing.stamped(this.#fields)
-    if (path === '*') return dispatchChanged(dispatcher, { method: method as Dispatcher.HttpMethod, path: '/', headers, body: null }, this, toAsterisk)
+    if (path === '*' && this.#needsHttp1) return dispatchChanged(sender, { method: method as Dispatcher.HttpMethod, path: '/', headers, body: null }, this, toAsterisk)
     const content = body === null || Buffer.isBuffer(body) ? body : body.stream()
     const upgrade = this.#outgoing.upgrade ? tunnelledProtocol : null
+    if (this.#outgoing.grpc && this.upstream.http2 === 'off') return this.onError(new ProtocolError())
     const options = { method: method as Dispatcher.HttpMethod, path, headers, body: content, upgrade }
-    if (this.#outgoing.takesTrailers) dispatchChanged(dispatcher, options, this, takingTrailers)
-    else dispatcher.dispatch(options, this)
+    if (this.upstream.http2 !== 'off' && upgrade === null) sender.dispatch(http2Options(options, this.#outgoing), this)
+    else if (this.#outgoing.takesTrailers) dispatchChanged(sender, options, this, takingTrailers)
+    else sender.dispatch(options, this)
   }
 
   /** Ends the attempt from our side. The upstream's request is aborted, or never sent. */
@@ -191,7 +200,7 @@ export class Attempt extends AttemptRecord implements Handler, Carried {
     }
     this.stage = 'body'
     this.#resume = resume
-    this.answer = new Answer(status, rawFields)
+    this.answer = new Answer(status, rawFields, this.carrier?.http2 === true)
     this.#answered(status)
     this.owner.responseHead(this)
     // No body can follow these; undici reports a legal Content-Length on a 304 as a mismatch afterwards.
@@ -250,7 +259,10 @@ export class Attempt extends AttemptRecord implements Handler, Carried {
   }
 
   onError (error: Error): void {
-    if (this.#mayGoAgain(error)) return this.#goAgain()
+    // The upstream itself says that it has done nothing of it.
+    const { unprocessed = false, goingAway = false } = error as Partial<StreamClosedError>
+    if (unprocessed) this.#onWire = false
+    if (this.#mayGoAgain(error, goingAway)) return this.#goAgain(!goingAway)
     this.#leave()
     if (this.stage === 'done') return
     if (error instanceof ClientGoneError) return this.#end('client_cancelled', 'cancelled', error)
@@ -325,11 +337,12 @@ export class Attempt extends AttemptRecord implements Handler, Carried {
   /**
    * A kept-alive connection may be closed by the upstream in the moment in which we use it again. Where not a byte of an answer
    * came and a repetition is harmless (an idempotent method, and a body that is whole in memory or none), the request is sent once
-   * more on a fresh connection.
+   * more on a fresh connection. Where an HTTP/2 connection was closed in order and the upstream says that the request came too late
+   * for it, any method may go to the next one.
    */
-  #mayGoAgain (error: Error): boolean {
-    return this.stage !== 'done' && this.#reused && !this.#again && !this.#responseStarted && idempotent.has(this.#outgoing.method) &&
-      this.#bodyInMemory() && reasonOf(error, 'headers') === 'connection_reset'
+  #mayGoAgain (error: Error, tooLate: boolean): boolean {
+    if (this.stage === 'done' || this.#again || this.#responseStarted || !this.#bodyInMemory()) return false
+    return tooLate || (this.#reused && idempotent.has(this.#outgoing.method) && reasonOf(error, 'headers') === 'connection_reset')
   }
 
   #bodyInMemory (): boolean {
@@ -337,14 +350,14 @@ export class Attempt extends AttemptRecord implements Handler, Carried {
     return body === null || Buffer.isBuffer(body) || body.inMemory
   }
 
-  #goAgain (): void {
+  #goAgain (onFresh: boolean): void {
     this.#heard()
     this.carrier?.stale(performance.now())
     this.terms.counts.repeats++
     this.#again = true
     this.#onWire = false
     this.#abort = null
-    this.#go(true)
+    this.#go(onFresh)
   }
 }
 

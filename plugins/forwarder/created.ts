@@ -15,7 +15,7 @@ const channel = 'undici:request:create'
  * just made, before it is written; its documented diagnostics channel, for the time of this one synchronous call. A pool that makes
  * its request later makes it unchanged.
  */
-export function dispatchChanged (dispatcher: Dispatcher, options: Dispatcher.DispatchOptions, handler: Dispatcher.DispatchHandler, change: (request: CreatedRequest) => void): void {
+export function dispatchChanged (sender: Pick<Dispatcher, 'dispatch'>, options: Dispatcher.DispatchOptions, handler: Dispatcher.DispatchHandler, change: (request: CreatedRequest) => void): void {
   const created = (message: unknown): void => {
     // Only the first one is ours: its failure may make another attempt begin within this call.
     unsubscribe(channel, created)
@@ -23,7 +23,7 @@ export function dispatchChanged (dispatcher: Dispatcher, options: Dispatcher.Dis
   }
   subscribe(channel, created)
   try {
-    dispatcher.dispatch(options, handler)
+    sender.dispatch(options, handler)
   } finally {
     unsubscribe(channel, created)
   }

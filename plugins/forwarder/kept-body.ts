@@ -52,6 +52,7 @@ export class KeptBody implements ClientBody {
 
   get state (): BodyState { return this.#copy === null ? 'touched' : this.given ? 'whole' : 'untouched' }
   get inMemory (): boolean { return this.#ended && this.#copy !== null }
+  get rawTrailers (): readonly string[] { return this.#source.rawTrailers }
 
   stream (): Readable {
     this.#reader?.destroy()

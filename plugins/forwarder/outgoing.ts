@@ -1,4 +1,5 @@
 import type { Target } from '../../lib/http/target.ts'
+import { passedRequestTrailers } from '../../lib/http/trailers.ts'
 import { CompiledRoute } from '../../lib/route/compiled.ts'
 import { forwardedPath } from '../../lib/route/rewrite.ts'
 import type { Upstream, UpstreamPool } from '../upstream-pools.ts'
@@ -21,6 +22,10 @@ export interface OutgoingParts {
   readonly upgrade: boolean
   /** The client takes trailers. */
   readonly takesTrailers: boolean
+  /** It is gRPC, which HTTP/1 cannot carry. */
+  readonly grpc: boolean
+  /** Whether a field may stand behind the client's body; null: nothing may. */
+  readonly mayTrail: ((name: string) => boolean) | null
 }
 
 /**
@@ -47,6 +52,7 @@ export class Outgoing {
   get method (): string { return this.#parts.method }
   get upgrade (): boolean { return this.#parts.upgrade }
   get takesTrailers (): boolean { return this.#parts.takesTrailers }
+  get grpc (): boolean { return this.#parts.grpc }
   get route (): AnyRoute { return this.#parts.route }
 
   pathFor ({ url: { basePath } }: Upstream): string {
@@ -60,6 +66,13 @@ export class Outgoing {
     this.#taken = true
     fields[this.#parts.hostAt] = this.#preserve ? this.#parts.host : host
     return fields
+  }
+
+  /** What reads the trailers of the client's body once that has ended; null: it cannot have any. */
+  get requestTrailers (): (() => string[]) | null {
+    const { body } = this
+    const { mayTrail } = this.#parts
+    return mayTrail === null || body === null || Buffer.isBuffer(body) ? null : () => passedRequestTrailers(body.rawTrailers, mayTrail)
   }
 
   /** The fields with what is left of the time, in the moment of sending. */

@@ -26,6 +26,8 @@ export interface ClientBody {
   readonly given: boolean
   /** All of it has come and is kept. */
   readonly inMemory: boolean
+  /** What the client sent behind it, once it has ended: name, value, name, value, ... */
+  readonly rawTrailers: readonly string[]
   /** A stream of the whole body, for one attempt. */
   stream (): Readable
   /** There will be no further attempt. */
@@ -57,6 +59,7 @@ export class RequestBody extends Readable implements ClientBody {
 
   get state (): BodyState { return this.given || this.destroyed ? 'touched' : 'untouched' }
   get inMemory (): boolean { return false }
+  get rawTrailers (): readonly string[] { return this.#source.rawTrailers }
   stream (): Readable { return this }
   forget (): void {}
 

@@ -31,6 +31,8 @@ export interface Subject {
   /** What connections are made with. */
   readonly settings: ReturnType<Upstream['connector']>
   readonly target: CheckTarget
+  /** What is spoken to it. */
+  readonly http2: Upstream['http2']
   readonly options: CheckOptions
   /** How long an idle connection is kept. */
   readonly keepAliveMs: number

@@ -3,6 +3,9 @@ import type { Socket } from 'node:net'
 import { buildConnector, Client, type Dispatcher } from 'undici'
 import type { CheckCause, CheckStage } from '../../lib/health/cause.ts'
 import { judgeJson } from '../../lib/health/json.ts'
+import { Negotiated } from '../http2/negotiated.ts'
+import type { Sender } from '../http2/sender.ts'
+import { Http2Sessions } from '../http2/sessions.ts'
 import { Check, causeOf, codeOf, type Checker, type Subject, type Verdict } from './checker.ts'
 
 /** More of an answer's body than this is not read. Unless a field of it is wanted, the status has been seen, and that decides. */
@@ -19,7 +22,7 @@ const { version } = createRequire(import.meta.url)('fastify-breakwater/package.j
 export class HttpChecker implements Checker {
   readonly #subject: Subject
   readonly #request: Dispatcher.DispatchOptions
-  #client: Client | undefined
+  #client: Sender | undefined
   #socket: Socket | undefined
   /** Requests written to the present connection. */
   #uses = 0
@@ -67,23 +70,25 @@ export class HttpChecker implements Checker {
     let bytes = 0
     const judge = (): CheckCause => json === undefined || check.statusFails ? 'check_passed' : judgeJson(Buffer.concat(body), json)
     this.#dispatch({
-      onRequestStart: () => {
+      onConnect: () => {
         stage = 'headers'
         reused = this.#uses++ > 0
       },
-      onResponseStart: (_controller, code) => {
-        if (code < 200) return
+      onHeaders: (code) => {
+        if (code < 200) return true
         stage = 'body'
         check.status = code
+        return true
       },
-      onResponseData: (_controller, chunk) => {
-        if (check.ended) return
+      onData: (chunk) => {
+        if (check.ended) return true
         bytes += chunk.length
         if (bytes > maxBodyBytes) check.end(json === undefined ? 'check_passed' : 'body_too_large', false)
         else if (json !== undefined) body.push(chunk)
+        return true
       },
-      onResponseEnd: () => { check.end(judge(), true) },
-      onResponseError: (_controller, error) => {
+      onComplete: () => { check.end(judge(), true) },
+      onError: (error) => {
         if (check.ended) return
         // The upstream may close an idle connection just as we use it again: that is no failure of the upstream.
         if (mayRepeat && reused && stage === 'headers' && causeOf(error, stage, this.#subject) === 'connection_reset') {
@@ -107,13 +112,30 @@ export class HttpChecker implements Checker {
     }
   }
 
-  #connect (): Client {
+  #connect (): Sender {
+    const { settings, target: { origin }, keepAliveMs, http2, options: { timeoutMs } } = this.#subject
+    const connector = buildConnector({ ...settings, timeout: 0, allowH2: http2 !== 'off' })
+    // Kept, because undici forgets a connection that is still being made when its client is destroyed.
+    const connect = (options: buildConnector.Options, callback: buildConnector.Callback): Socket => {
+      this.#uses = 0
+      return this.#socket = connector(options, callback) as unknown as Socket
+    }
+    if (http2 === 'off') return this.#http1(buildConnector({ ...settings, timeout: 0 }))
+    const sessions = { origin, connect, maxSessions: 1, maxStreams: 1, keepAliveMs, answerMs: timeoutMs }
+    if (http2 === 'prior-knowledge') return new Http2Sessions(sessions)
+    return new Negotiated((spare) => this.#http1(buildConnector({ ...settings, timeout: 0 }), spare), sessions, () => {})
+  }
+
+  #http1 (connector: buildConnector.connector, spare: () => Socket | null = () => null): Client {
     const { settings, target, keepAliveMs } = this.#subject
-    const connector = buildConnector({ ...settings, timeout: 0 })
     return new Client(target.origin, {
-      // Kept, because undici forgets a connection that is still being made when its client is destroyed.
       connect: (options, callback) => {
         this.#uses = 0
+        const made = spare()
+        if (made !== null) {
+          this.#socket = made
+          return callback(null, made)
+        }
         // undici makes a server name of the Host that is asked for; one that is configured goes before it.
         const named = settings.servername === undefined ? options : { ...options, servername: settings.servername }
         this.#socket = connector(named, callback) as unknown as Socket

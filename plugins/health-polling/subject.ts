@@ -9,12 +9,12 @@ import type { Subject } from './checker.ts'
 export function subjectOf ({ options }: UpstreamPool, upstream: Upstream, clock: Clock): Subject {
   const checks = checkOptions(options.health, upstream.options.health)
   const { url, host } = upstream
-  return { url, settings: upstream.connector(), target: checkTarget(url, host, checks.port), options: checks, keepAliveMs: options.connections.keepAliveMs, clock }
+  return { url, settings: upstream.connector(), target: checkTarget(url, host, checks.port), http2: upstream.http2, options: checks, keepAliveMs: options.connections.keepAliveMs, clock }
 }
 
 /** Whether both are checked in the same way. */
 export function isSameSubject (one: Subject, other: Subject): boolean {
-  return one.target.origin === other.target.origin && one.target.host === other.target.host && one.keepAliveMs === other.keepAliveMs &&
+  return one.target.origin === other.target.origin && one.target.host === other.target.host && one.keepAliveMs === other.keepAliveMs && one.http2 === other.http2 &&
     isDeepStrictEqual(one.url, other.url) && isDeepStrictEqual(one.options, other.options) && areSameSettings(one.settings, other.settings)
 }
 

@@ -4,9 +4,24 @@ import type { IdleLimit } from '../../lib/keep-alive.ts'
 import type { Connector } from './connector.ts'
 import { acceptContinue } from './unasked-continue.ts'
 
+/** What carries a request, as the request sees it. */
+export interface Carriage {
+  readonly http2: boolean
+  /** The connection, where it is this request's alone. */
+  readonly socket: Socket | null
+  /** Takes the request back if it has not begun; that is reported as its error. */
+  giveUp (request: Carried): void
+  /** The connection is there, and the request goes out on it. */
+  begin (): void
+  /** The request has been answered whole. @param now monotonic ms */
+  end (now: number): void
+  /** The upstream had ended the connection when the request was sent on it. */
+  stale (now: number): void
+}
+
 /** A request as the connection sees it that carries it: the handler that undici is given. */
 export interface Carried {
-  carrier: Carrier | null
+  carrier: Carriage | null
   /** True once nobody wants its answer any more. */
   readonly abandoned: boolean
 }
@@ -37,7 +52,8 @@ interface State {
  * send it, and holds the connection's place until then. It carries one request at a time, and uses no connection again that has been
  * idle for longer than its upstream was seen to allow.
  */
-export class Carrier extends Client {
+export class Carrier extends Client implements Carriage {
+  readonly http2 = false
   readonly #state: State
   readonly #idle: IdleLimit | null
 

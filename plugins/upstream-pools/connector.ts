@@ -73,38 +73,69 @@ export interface Connector {
  * undici's connector with an exact time limit of our own: undici's timers are half a second coarse.
  * @param limitMs 0: none
  * @param connected called once for each connection made
+ * @param spare a connection that is there already, to be used before another is made
  */
-export function exactConnector (settings: ConnectSettings, limitMs: number, connected: () => void): Connector {
+export function exactConnector (settings: ConnectSettings, limitMs: number, connected: () => void, spare: () => Socket | null = noSpare): Connector {
   const connect = buildConnector({ ...settings, timeout: 0 })
   const connecting = new Set<Socket>()
   let broken = false
   function begin (this: Socket): void { broken = wasReset(this) }
   function finish (): void { broken = false }
+  function hand (socket: Socket, callback: buildConnector.Callback): void {
+    // undici's own listeners are added in the callback: ours run before and after them.
+    socket.on('error', recast).prependListener('end', begin)
+    callback(null, socket)
+    socket.on('end', finish)
+  }
   return {
     get broken () { return broken },
     connect (options, callback) {
-      let stop: (() => void) | null = null
-      const socket = connect(options, (...result) => {
-        stop?.()
-        connecting.delete(socket)
-        if (result[0] === null) {
-          connected()
-          // undici's own listeners are added in the callback: ours run before and after them.
-          socket.on('error', recast).prependListener('end', begin)
-          callback(...result)
-          socket.on('end', finish)
-        } else {
-          callback(...result)
-        }
-      }) as unknown as Socket
-      connecting.add(socket)
-      if (limitMs > 0) stop = exactTimer(limitMs, (stalled) => { socket.destroy(new ConnectTimeoutError(limitMs, stalled)) })
-      return socket
+      const there = spare()
+      if (there !== null) {
+        process.nextTick(hand, there, callback)
+        return there
+      }
+      return make(connect, connecting, options, limitMs, (error, socket) => {
+        if (error !== null) return callback(error, null)
+        connected()
+        hand(socket, callback)
+      })
     },
     close () {
       for (const socket of connecting) socket.destroy()
     }
   }
+}
+
+const noSpare = (): null => null
+
+/** The same for connections on which HTTP/2 is spoken, or, over TLS, may be: the upstream picks (ALPN). */
+export function http2Connector (settings: ConnectSettings, limitMs: number, connected: () => void): Omit<Connector, 'broken'> {
+  const connect = buildConnector({ ...settings, timeout: 0, allowH2: true })
+  const connecting = new Set<Socket>()
+  return {
+    connect (options, callback) {
+      return make(connect, connecting, options, limitMs, (...result) => {
+        if (result[0] === null) connected()
+        callback(...result)
+      })
+    },
+    close () {
+      for (const socket of connecting) socket.destroy()
+    }
+  }
+}
+
+function make (connect: buildConnector.connector, connecting: Set<Socket>, options: buildConnector.Options, limitMs: number, callback: buildConnector.Callback): Socket {
+  let stop: (() => void) | null = null
+  const socket = connect(options, (...result) => {
+    stop?.()
+    connecting.delete(socket)
+    callback(...result)
+  }) as unknown as Socket
+  connecting.add(socket)
+  if (limitMs > 0) stop = exactTimer(limitMs, (stalled) => { socket.destroy(new ConnectTimeoutError(limitMs, stalled)) })
+  return socket
 }
 
 /**

@@ -1,4 +1,3 @@
-import type { Client, Pool } from 'undici'
 import type { LoadWatch, Member } from '../../lib/balance/lane.ts'
 import type { PeakEwma } from '../../lib/balance/peak-ewma.ts'
 import type { Ramp } from '../../lib/balance/ramp.ts'
@@ -7,7 +6,8 @@ import type { UpstreamUrl } from '../../lib/upstream-url.ts'
 import type { PoolOptions, UpstreamOptions } from '../../config/schema.ts'
 import type { ConnectSettings } from './connector.ts'
 import type { Drain, UpstreamState } from './state.ts'
-import type { Transport, Waiter } from './transport.ts'
+import type { Sender } from '../http2/sender.ts'
+import type { FreshSender, Transport, Waiter } from './transport.ts'
 
 export type { Waiter }
 
@@ -99,13 +99,15 @@ export class Upstream implements Member {
 
   // ---- its connections
 
-  get dispatcher (): Pool { return this.transport.dispatcher }
+  get dispatcher (): Sender { return this.transport.dispatcher }
   get connects (): number { return this.transport.connects }
   get waiting (): number { return this.transport.waiting }
   get busyConnections (): number { return this.transport.busy }
   get connectionBroken (): boolean { return this.transport.connectionBroken }
   connector (): ConnectSettings { return this.transport.settings() }
-  dispatchFresh (dispatch: (client: Client) => void): void { this.transport.dispatchFresh(dispatch) }
+  /** What is spoken to it: HTTP/1.1 (off), what it picks (alpn), or HTTP/2 (prior-knowledge). */
+  get http2 (): PoolOptions['http2'] { return this.transport.http2 }
+  dispatchFresh (http1: boolean, dispatch: (sender: FreshSender) => void): void { this.transport.dispatchFresh(http1, dispatch) }
   enter (waiter: Waiter): void { this.transport.enter(waiter) }
   withdraw (waiter: Waiter): boolean { return this.transport.withdraw(waiter) }
   leave (): void { this.transport.leave() }

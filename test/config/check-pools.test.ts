@@ -185,3 +185,12 @@ test('all that is wrong with a pool is told at once', () => {
     'retry.hedge.percentile', 'retry.statuses[1]', 'sticky.secret', 'sticky.secure', 'upstreams[0].url', 'upstreams[0].weight'
   ])
 })
+
+test('http2: alpn is for https upstreams, prior-knowledge for the others', () => {
+  const secure = 'https://127.0.0.1:9443'
+  deepEqual(shop({ upstreams: [{ url }], http2: 'alpn' }), ['pools.shop.http2: alpn is only for pools with an https upstream, and this one has none'])
+  deepEqual(shop({ upstreams: [{ url }, { url: secure }], http2: 'alpn' }), [])
+  deepEqual(shop({ upstreams: [], discovery: { source: 'mine' }, http2: 'alpn' }), [])
+  deepEqual(shop({ upstreams: [{ url }, { url: secure }], http2: 'prior-knowledge' }), ['pools.shop.http2: prior-knowledge is for upstreams without TLS, and upstreams[1] (127.0.0.1:9443) is https; alpn is for those'])
+  deepEqual(shop({ upstreams: [{ url }, { url: 'unix:/run/shop.sock' }], http2: 'prior-knowledge' }), [])
+})

@@ -84,12 +84,14 @@ interface Pool extends Record<string, unknown> {
   discovery?: unknown
   health?: Record<string, unknown>
   hash?: unknown
+  http2?: unknown
   sticky?: Record<string, unknown>
 }
 
 /** Takes out what contradicts another option. */
-const coherent = ({ hash, ...pool }: Pool, index: number): Pool => {
+const coherent = ({ hash, http2, ...pool }: Pool, index: number): Pool => {
   const { balancer = 'round-robin', upstreams = [], health = {}, sticky } = pool
+  const schemes = new Set(upstreams.map(({ url }) => String(url).split(':')[0]))
   const equal = balancer === 'round-robin'
   const tcp = health['type'] === 'tcp'
   const { json: _json, ...checks } = health
@@ -105,6 +107,7 @@ const coherent = ({ hash, ...pool }: Pool, index: number): Pool => {
     ...pool,
     ...upstreams.length === 0 && pool.discovery === undefined ? { upstreams: [{ url: 'unix:/run/shop.sock' }] } : upstreams.length === 0 ? {} : { upstreams: members },
     ...tcp ? { health: checks } : {},
+    ...(http2 === 'alpn' && !schemes.has('https')) || (http2 === 'prior-knowledge' && schemes.has('https')) || http2 === undefined ? {} : { http2 },
     ...balancer === 'hash' && hash !== undefined ? { hash } : {},
     // Pools of one cookie would take each other's place in it.
     ...sticky === undefined ? {} : { sticky: { ...sticky, cookie: `${String(sticky['cookie'])}-${index}` } }

@@ -29,7 +29,7 @@ describe('reasons', () => {
   }
 
   it('beyond the contract only those that we know of', () => {
-    deepEqual(rows.map(([reason]) => reason).filter((reason) => !(reason in contract)).toSorted(), ['internal_error', 'method_not_allowed', 'rate_limited', 'route_disabled', 'tunnel_idle_timeout'])
+    deepEqual(rows.map(([reason]) => reason).filter((reason) => !(reason in contract)).toSorted(), ['internal_error', 'method_not_allowed', 'protocol_mismatch', 'rate_limited', 'route_disabled', 'tunnel_idle_timeout'])
   })
 
   it('failureOf gives the row', () => {

@@ -110,6 +110,7 @@ export const fakePool = ({ name = 'shop', upstreams, health = {} }: PoolSpec): U
       options: { url, weight: 1, priority: 0, ...(own !== undefined && { health: own }) },
       healthy: true,
       checked: false,
+      http2: 'off' as const,
       connector: () => ({ ...(socketPath !== null && { socketPath }), ...connector })
     } as unknown as Upstream
   })

@@ -13,7 +13,7 @@ for (const [what, handler, ending] of [['is answered', answering({ body: 'hello'
     await app.register(upstreamPools, { pools: { shop: { upstreams: [upstream.url] } } })
     await app.ready()
     let ended = ''
-    app.pools.get('shop')?.upstreams[0]?.dispatchFresh((client) => client.dispatch({ method: 'GET', path: '/' }, {
+    app.pools.get('shop')?.upstreams[0]?.dispatchFresh(false, (client) => client.dispatch({ method: 'GET', path: '/' }, {
       onConnect () {},
       onHeaders: () => true,
       onData: () => true,
