@@ -17,6 +17,7 @@ import eventJournal from './plugins/event-journal.ts'
 import forwarder from './plugins/forwarder.ts'
 import healthPolling from './plugins/health-polling.ts'
 import lifecycle from './plugins/lifecycle.ts'
+import listener from './plugins/listener.ts'
 import loadShedding from './plugins/load-shedding.ts'
 import rateLimits from './plugins/rate-limits.ts'
 import observation from './plugins/observation.ts'
@@ -53,6 +54,7 @@ const breakwater: FastifyPluginAsync<BreakwaterOptions & RegisterOptions> = asyn
   await app.register(rateLimits)
   await app.register(routing, { routes })
   await app.register(configuration, { config, parse: parseConfig, diff: diffConfig })
+  await app.register(listener, { pollMs: config.reload.pollMs })
   await app.register(eventJournal)
   await app.register(readiness, { pools: () => app.routeTable.pools() })
   await app.register(forwarder, { maxBodyBytes: () => app.configuration.current.server.maxBodyBytes })
@@ -63,8 +65,8 @@ const breakwater: FastifyPluginAsync<BreakwaterOptions & RegisterOptions> = asyn
       host: admin.host,
       port: admin.port,
       token: admin.token,
-      routes: (listener, { loopbackOnly }) =>
-        listener.register(adminRoutes, { source: app, token: admin.token, loopbackOnly, config: () => redactConfig(app.configuration.current) })
+      routes: (instance, { loopbackOnly }) =>
+        instance.register(adminRoutes, { source: app, token: admin.token, loopbackOnly, config: () => redactConfig(app.configuration.current) })
     })
   }
 }

@@ -18,6 +18,8 @@ export function serverOptions (config: Config): FastifyServerOptions {
   const { server } = config
   return {
     serverFactory: (handler) => createListener(server, handler),
+    // Only for what Fastify says of where it listens: the server is ours.
+    ...server.tls !== undefined && { https: true },
     keepAliveTimeout: server.keepAliveTimeoutMs,
     requestTimeout: server.requestTimeoutMs,
     return503OnClosing: false,

@@ -16,7 +16,7 @@ export const checkRetry = (retry: Record<string, unknown>, path: string, report:
   }
 }
 
-export const checkDeadlineHeader = (name: unknown, path: string, { requestId }: FieldNames, report: Report): void => {
+export const checkDeadlineHeader = (name: unknown, path: string, { requestId, certificate }: FieldNames, report: Report): void => {
   if (typeof name !== 'string') return
-  if (name.toLowerCase() === requestId || isOwnField(name)) report(path, `must be a header of its own, got ${given(name, '')}, which has a meaning already`)
+  if ([requestId, certificate].includes(name.toLowerCase()) || isOwnField(name)) report(path, `must be a header of its own, got ${given(name, '')}, which has a meaning already`)
 }

@@ -10,12 +10,17 @@ export interface FieldNames {
   readonly stripped: ReadonlySet<string>
   /** server.requestIdHeader, in lower case. */
   readonly requestId: string
+  /** server.tls.clientCertificates.header, in lower case; '' where clients show no certificates. */
+  readonly certificate: string
 }
 
 export const fieldNames = (server: Record<string, unknown>): FieldNames => ({
   stripped: new Set(listOf(server['stripRequestHeaders']).filter(name => typeof name === 'string').map(name => name.toLowerCase())),
-  requestId: typeof server['requestIdHeader'] === 'string' ? server['requestIdHeader'].toLowerCase() : ''
+  requestId: lowerCase(server['requestIdHeader']),
+  certificate: lowerCase(objectOf(objectOf(server['tls'])['clientCertificates'])['header'])
 })
+
+const lowerCase = (value: unknown): string => typeof value === 'string' ? value.toLowerCase() : ''
 
 /** Of the fields that no option may give another meaning to, those that a client says and that may be read, replaced or taken out. */
 const clientsOwn = new Set(['authorization', 'cookie', 'content-type'])
@@ -25,7 +30,7 @@ const isOurs = (name: string): boolean => isOwnField(name) && !clientsOwn.has(na
 export const checkReadField = (name: unknown, path: string, names: FieldNames, report: Report): void => {
   if (typeof name !== 'string') return
   if (name.toLowerCase() === 'host') report(path, 'must not be Host; the option for that is host')
-  else if (isOurs(name)) report(path, `must not be a field that the proxy itself writes or that frames the message, got ${given(name, '')}`)
+  else if (isOurs(name) || name.toLowerCase() === names.certificate) report(path, `must not be a field that the proxy itself writes or that frames the message, got ${given(name, '')}`)
   else if (names.stripped.has(name.toLowerCase())) report(path, `must not be one of server.stripRequestHeaders, which are never accepted from clients, got ${given(name, '')}`)
 }
 
@@ -62,7 +67,7 @@ export const checkWantedFields = (headers: Record<string, unknown>, path: string
 
 const checkChanged = (name: string, path: string, names: FieldNames, report: Report): void => {
   if (name.toLowerCase() === 'host') report(path, 'must not be Host; the option for that is hostHeader of the pool')
-  else if (isOurs(name) || name.toLowerCase() === names.requestId) report(path, `must not be a field that the proxy itself writes or that frames the message, got ${given(name, '')}`)
+  else if (isOurs(name) || [names.requestId, names.certificate].includes(name.toLowerCase())) report(path, `must not be a field that the proxy itself writes or that frames the message, got ${given(name, '')}`)
 }
 
 /**

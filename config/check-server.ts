@@ -10,9 +10,11 @@ const framing = new Set(['host', 'content-length', 'transfer-encoding', 'connect
 const isLocal = (host: string): boolean => host.toLowerCase() === 'localhost' || isLoopback(host)
 
 export const checkServer = (server: Record<string, unknown>, report: Report): void => {
-  for (const [index, proxy] of listOf(server['trustedProxies']).entries()) {
-    const path = indexPath('server.trustedProxies', index)
-    if (typeof proxy === 'string' && parseRange(proxy) === null) report(path, `must be an IP address or a CIDR like 10.0.0.0/8, got ${given(proxy, path)}`)
+  for (const option of ['trustedProxies', 'proxyProtocolFrom']) {
+    for (const [index, proxy] of listOf(server[option]).entries()) {
+      const path = indexPath(`server.${option}`, index)
+      if (typeof proxy === 'string' && proxy !== 'unix' && parseRange(proxy) === null) report(path, `must be an IP address, a CIDR like 10.0.0.0/8 or unix, got ${given(proxy, path)}`)
+    }
   }
   for (const [index, name] of listOf(server['stripRequestHeaders']).entries()) {
     const path = indexPath('server.stripRequestHeaders', index)

@@ -7,7 +7,8 @@ import { keyPath } from './path.ts'
 import { readRegularFile } from './regular-file.ts'
 import { given } from './values.ts'
 
-const read = (file: unknown, path: string, report: Report): Buffer | null => {
+/** The contents of a file that an option names; null: it names none, or one that cannot be read, which is reported. */
+export const readOrReport = (file: unknown, path: string, report: Report): Buffer | null => {
   if (typeof file !== 'string') return null
   try {
     return readRegularFile(file)
@@ -20,27 +21,33 @@ const read = (file: unknown, path: string, report: Report): Buffer | null => {
 /** Never the error's own text, which may quote the file: only its code. */
 const code = (error: unknown): string => error instanceof Error && 'code' in error ? String(error.code) : 'not understood'
 
-const parseCertificate = (pem: Buffer): X509Certificate => new X509Certificate(pem)
+const parseCertificate = (pem: Buffer | string): X509Certificate => new X509Certificate(pem)
+const blocks = /-----BEGIN CERTIFICATE-----[^-]*-----END CERTIFICATE-----/g
+
+/** Certificates of authorities: whatever is not understood would silently be no authority. */
+export const reportAuthorities = (pem: Buffer, path: string, file: unknown, report: Report): void => {
+  try {
+    for (const block of pem.toString('latin1').match(blocks) ?? [pem]) parseCertificate(block)
+  } catch (error) {
+    report(path, `must hold a PEM certificate, got ${given(file, path)} (${code(error)})`)
+  }
+}
+
+export const reportPair = (cert: Buffer, key: Buffer, certPath: string, keysPath: string, file: unknown, report: Report): void => {
+  try {
+    createSecureContext({ cert, key })
+  } catch (error) {
+    report(certPath, `must be a PEM certificate with its unencrypted key in ${keysPath}, got ${given(file, certPath)} (${code(error)})`)
+  }
+}
 
 /** Reads the files at start, where a person looks, and not at the first handshake. */
 export const checkTls = (tls: Record<string, unknown>, path: string, report: Report): void => {
-  const [ca, cert, key] = ['ca', 'cert', 'key'].map(name => read(tls[name], keyPath(path, name), report))
+  const [ca, cert, key] = ['ca', 'cert', 'key'].map(name => readOrReport(tls[name], keyPath(path, name), report))
   if (tls['cert'] !== undefined && tls['key'] === undefined) report(keyPath(path, 'key'), 'is required with a cert')
   if (tls['key'] !== undefined && tls['cert'] === undefined) report(keyPath(path, 'cert'), 'is required with a key')
-  if (ca) {
-    try {
-      parseCertificate(ca)
-    } catch (error) {
-      report(keyPath(path, 'ca'), `must hold a PEM certificate, got ${given(tls['ca'], path)} (${code(error)})`)
-    }
-  }
-  if (cert && key) {
-    try {
-      createSecureContext({ cert, key })
-    } catch (error) {
-      report(keyPath(path, 'cert'), `must be a PEM certificate with its unencrypted key in ${keyPath(path, 'key')}, got ${given(tls['cert'], path)} (${code(error)})`)
-    }
-  }
+  if (ca) reportAuthorities(ca, keyPath(path, 'ca'), tls['ca'], report)
+  if (cert && key) reportPair(cert, key, keyPath(path, 'cert'), keyPath(path, 'key'), tls['cert'], report)
   const servername = tls['servername']
   if (typeof servername !== 'string') return
   if (isIP(servername) !== 0 || !/^[A-Za-z0-9_]([A-Za-z0-9._-]*[A-Za-z0-9_])?$/.test(servername)) {

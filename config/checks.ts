@@ -1,4 +1,5 @@
 import { checkStickyCookies } from './check-balance.ts'
+import { checkServerTls } from './check-certificates.ts'
 import { checkPools } from './check-pools.ts'
 import { checkRoutes } from './check-routes.ts'
 import { checkAdmin, checkServer, checkShedding } from './check-server.ts'
@@ -14,6 +15,7 @@ const enough = Symbol('enough')
 const check = (value: unknown, report: Report): void => {
   const { server, admin, shedding, pools, routes } = objectOf(value)
   checkServer(objectOf(server), report)
+  checkServerTls(objectOf(server), report)
   checkAdmin(objectOf(admin), report)
   checkShedding(objectOf(shedding), report)
   checkPools(objectOf(pools), report, objectOf(server))

@@ -33,7 +33,7 @@ export const ServerOptions = section('The public listener. Its address and port 
   maxRequestsPerConnection: count(0, 0, 'After so many requests a client\'s connection is closed; the last answer says so. 0: no limit.'),
   maxConnections: count(0, 0, 'Connections of clients at the same time; further ones are closed at once. 0: no limit.'),
   maxBodyBytes: bytesOrNone('Size of a request body, in bytes. 0: unlimited (bodies stream). Exceeded: 413. A route may set its own.'),
-  trustedProxies: Type.Array(Type.String(), { default: [], description: 'Addresses or CIDRs of proxies in front, whose X-Forwarded-*, Forwarded and request id are believed.' }),
+  trustedProxies: Type.Array(Type.String(), { default: [], description: 'Addresses or CIDRs of proxies in front, or unix for whoever connects to a Unix socket, whose X-Forwarded-*, Forwarded and request id are believed.' }),
   proxyProtocolFrom: Type.Array(Type.String(), { default: [], description: 'Addresses or CIDRs of load balancers, or unix, that begin every connection with a PROXY protocol header (version 1 or 2): it must be there, and tells the client\'s address. From anybody else it is refused as bytes that are not HTTP.' }),
   requestIdHeader: Type.String({ pattern: '^[A-Za-z0-9-]+$', minLength: 1, default: 'x-request-id', description: 'The header that carries the request id, in both directions.' }),
   stripRequestHeaders: Type.Array(Type.String({ pattern: '^[A-Za-z0-9_-]+$' }), { default: [], description: 'Headers never accepted from clients, such as x-user-id.' }),

@@ -1,14 +1,17 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 
+/** Node keeps the connection that TLS is made on. */
+interface WrappingSocket extends Socket { _parent?: Socket | null }
+
 /**
- * Resets a connection, or, where there is no reset (TLS, a Unix socket), just destroys it; one that is ending, too: Node would
- * fail to reset it, and keep its descriptor for ever.
+ * Resets a connection, with TLS the one below it: a client would take an orderly end of TLS for the end of a body. Where there is no
+ * reset (a Unix socket), it is just destroyed; one that is ending, too: Node would fail to reset it, and keep its descriptor for ever.
  */
-export function reset (socket: Socket): void {
+export function reset (socket: WrappingSocket): void {
   try {
     if (socket.writableEnded && socket.writableLength === 0) socket.destroy()
-    else socket.resetAndDestroy()
+    else (socket['_parent'] ?? socket).resetAndDestroy()
   } catch {
     socket.destroy()
   }

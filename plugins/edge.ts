@@ -6,10 +6,11 @@ import { randomUUID } from 'node:crypto'
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http'
 import type { Http2Session } from 'node:http2'
 import type { Socket } from 'node:net'
+import type { TLSSocket } from 'node:tls'
 import type { FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
 import { Exchange } from '../lib/exchange.ts'
-import { Peer } from '../lib/http/forwarded.ts'
+import { Peer, type ReceivedVersion } from '../lib/http/forwarded.ts'
 import { RequestHeadReader } from '../lib/http/request-head.ts'
 import { isRequestId } from '../lib/http/request-id.ts'
 import { compileTrust, plainAddress, type Trust } from '../lib/http/trust.ts'
@@ -18,7 +19,7 @@ import { mayHaveLostFollowers } from './upgrading-message.ts'
 import { closeWithConnection } from './waiting-responses.ts'
 
 export interface EdgeOptions {
-  /** Addresses or CIDRs of proxies in front. Default: none is trusted. */
+  /** Addresses or CIDRs of proxies in front, or `unix` for peers on a Unix socket. Default: none is trusted. */
   trustedProxies?: readonly string[]
   /** The field that carries the request id, in both directions. Default: x-request-id. */
   requestIdHeader?: string
@@ -26,6 +27,8 @@ export interface EdgeOptions {
   stripRequestHeaders?: readonly string[]
   /** After so many requests a connection is closed; the last answer says so, or GOAWAY does (HTTP/2). Default: 0, no limit. */
   maxRequestsPerConnection?: number
+  /** Where clients show certificates, upstreams are told them (RFC 9440) in `header`, which is never accepted from clients. Default: they do not. */
+  tls?: { readonly clientCertificates?: { readonly header: string } }
 }
 
 /** What the other plugins need of the edge. */
@@ -62,16 +65,40 @@ const kExchange = Symbol('breakwater.exchange')
 interface TaggedResponse extends ServerResponse { [kExchange]?: Exchange }
 const kEarlier = Symbol('breakwater.earlier')
 
-interface TaggedSocket extends Socket { [kPeer]?: Peer, [kLatest]?: FastifyReply, [kCount]?: number, [kEarlier]?: Set<FastifyReply>, encrypted?: boolean }
 type CountedSession = Http2Session & { [kCount]?: number }
+interface TaggedSocket extends Socket {
+  [kPeer]?: Peer
+  [kLatest]?: FastifyReply
+  [kEarlier]?: Set<FastifyReply>
+  /** Requests so far, where they are limited. */
+  [kCount]?: number
+  encrypted?: boolean
+  authorized?: boolean
+  getPeerX509Certificate?: TLSSocket['getPeerX509Certificate']
+}
 interface TaggedRequest extends IncomingMessage { [kRequestId]?: string }
 
-function peerOf (socket: TaggedSocket, trust: Trust): Peer {
+/** @param certificateHeader null: clients show no certificates */
+function peerOf (socket: TaggedSocket, trust: Trust, certificateHeader: string | null, version: ReceivedVersion): Peer {
   const known = socket[kPeer]
   if (known !== undefined && known.trust === trust) return known
-  const peer = new Peer(plainAddress(socket.remoteAddress), trust, socket.encrypted === true ? 'https' : 'http', socket.localPort ?? 0)
+  const own = certificateHeader === null ? [] : certificateField(socket, certificateHeader)
+  const peer = new Peer(addressOf(socket), trust, socket.encrypted === true ? 'https' : 'http', socket.localPort ?? 0, version, own)
   socket[kPeer] = peer
   return peer
+}
+
+/** '' on a Unix socket. A peer whom the system has forgotten already could be anybody. */
+function addressOf (socket: Socket): string {
+  const { remoteAddress } = socket
+  if (remoteAddress === undefined && (socket.localAddress !== undefined || socket.destroyed)) return 'unknown'
+  return plainAddress(remoteAddress)
+}
+
+/** The client's certificate as RFC 9440 section 2.2 has it; nothing where none was shown, or one that nobody vouches for. */
+function certificateField (socket: TaggedSocket, header: string): string[] {
+  const certificate = socket.authorized === true ? socket.getPeerX509Certificate?.() : undefined
+  return certificate === undefined ? [] : [header, `:${certificate.raw.toString('base64')}:`]
 }
 
 /** The client that a trusted peer tells of: in X-Forwarded-For where that is there, else in Forwarded. */
@@ -92,7 +119,7 @@ function requestIdOf (raw: TaggedRequest, header: string, trusted: boolean): str
 export function requestIdSource (options: EdgeOptions): (raw: IncomingMessage) => string {
   const trust = compileTrust(options.trustedProxies ?? [])
   const header = (options.requestIdHeader ?? 'x-request-id').toLowerCase()
-  return (raw) => requestIdOf(raw, header, trust(plainAddress(raw.socket.remoteAddress)))
+  return (raw) => requestIdOf(raw, header, trust(addressOf(raw.socket)))
 }
 
 /** The reply to the latest request that began on a connection, or null. */
@@ -149,7 +176,10 @@ const edge: FastifyPluginAsync<EdgeOptions> = async (app, options) => {
   const trust = compileTrust(options.trustedProxies ?? [])
   const requestIdHeader = (options.requestIdHeader ?? 'x-request-id').toLowerCase()
   const { maxRequestsPerConnection = 0 } = options
-  const head = new RequestHeadReader((options.stripRequestHeaders ?? []).map((name) => name.toLowerCase()), requestIdHeader)
+  const certificateHeader = options.tls?.clientCertificates?.header.toLowerCase() ?? null
+  const stripped = [...options.stripRequestHeaders ?? [], ...certificateHeader === null ? [] : [certificateHeader]]
+  const head = new RequestHeadReader(stripped.map((name) => name.toLowerCase()), requestIdHeader)
+  const peerAt = (socket: Socket, version: ReceivedVersion = '1.1'): Peer => peerOf(socket, trust, certificateHeader, version)
 
   function begin (request: FastifyRequest, reply: FastifyReply): boolean {
     const { raw } = request
@@ -159,7 +189,7 @@ const edge: FastifyPluginAsync<EdgeOptions> = async (app, options) => {
       process.nextTick(hearNoMore, socket)
       return false
     }
-    const peer = peerOf(socket, trust)
+    const peer = peerAt(socket)
     const client = peer.trusted ? clientOf(peer, raw.headers) : peer.address
     const id = requestIdOf(raw, requestIdHeader, peer.trusted)
     request.id = id
@@ -185,9 +215,10 @@ const edge: FastifyPluginAsync<EdgeOptions> = async (app, options) => {
     else if (!session.closed) session.close()
   }
 
-  app.decorate('edge', { requestIdHeader, head, peerOf: (raw: IncomingMessage) => peerOf(raw.socket, trust), begin, openOn })
+  app.decorate('edge', { requestIdHeader, head, peerOf: (raw: IncomingMessage) => peerAt(raw.socket), begin, openOn })
   // Asked now, as the system forgets who the peer was when that breaks the connection.
-  app.server.on('connection', (socket: Socket) => { peerOf(socket, trust) })
+  app.server.on('connection', (socket: Socket) => { peerAt(socket) })
+  app.server.on('session' as never, ({ socket }: Http2Session) => { peerAt(socket, '2.0') })
   app.decorateRequest('exchange', null as unknown as Exchange)
   app.addHook('onRequest', (request, reply, done) => {
     // A request behind the last one stops here: without an answer, a line, or a trace anywhere.

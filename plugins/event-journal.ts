@@ -10,6 +10,7 @@ import type { BreakerTransition } from './breaker-registry.ts'
 import type { ConfigEvent } from './configuration.ts'
 import type { DiscoveryEvent } from './discovery.ts'
 import type { HealthChange, RemovalHeld } from './health-polling.ts'
+import type { CertificatesEvent } from './listener.ts'
 import type { PoolEvent } from './upstream-pools.ts'
 
 export type { JournalEvent, JournalPage }
@@ -44,7 +45,7 @@ declare module 'fastify' {
 const eventJournal: FastifyPluginAsync<EventJournalOptions> = async (app, options) => {
   const journal = new Journal(options.capacity)
   const listeners = new Emitter<JournalEvent>((err) => { app.log.error({ err, source: 'event-journal' }, 'listener_failed') })
-  const sources = new Map<'breakers' | 'configuration' | 'discovery' | 'health' | 'held' | 'pools', () => void>()
+  const sources = new Map<'breakers' | 'configuration' | 'discovery' | 'health' | 'held' | 'listener' | 'pools', () => void>()
 
   function record (type: string, fields: Readonly<Record<string, unknown>> = {}): JournalEvent {
     const { at } = fields
@@ -53,7 +54,7 @@ const eventJournal: FastifyPluginAsync<EventJournalOptions> = async (app, option
     return event
   }
 
-  const follow = (event: BreakerTransition | HealthChange | RemovalHeld | PoolEvent | DiscoveryEvent | ConfigEvent): void => { record(event.type, { ...event }) }
+  const follow = (event: BreakerTransition | HealthChange | RemovalHeld | PoolEvent | DiscoveryEvent | ConfigEvent | CertificatesEvent): void => { record(event.type, { ...event }) }
 
   /** As early as possible, so that nothing is missed, and again when the app is ready, for what was registered after us. */
   function connect (): void {
@@ -62,6 +63,7 @@ const eventJournal: FastifyPluginAsync<EventJournalOptions> = async (app, option
     if (app.hasDecorator('health') && !sources.has('held')) sources.set('held', app.health.on('held', follow))
     if (app.hasDecorator('discovery') && !sources.has('discovery')) sources.set('discovery', app.discovery.on('change', follow))
     if (app.hasDecorator('configuration') && !sources.has('configuration')) sources.set('configuration', app.configuration.on('event', follow))
+    if (app.hasDecorator('listener') && !sources.has('listener')) sources.set('listener', app.listener.on('event', follow))
     if (app.hasDecorator('pools') && !sources.has('pools')) sources.set('pools', app.pools.on('event', follow))
   }
 

@@ -10,6 +10,8 @@ const viaOf = { '1.1': `1.1 ${proxyName}`, '2.0': `2.0 ${proxyName}` }
 /** The version of HTTP in which a message was received, as Via tells it. */
 export type ReceivedVersion = keyof typeof viaOf
 
+const defaultPort = { http: 80, https: 443 }
+
 /** The nearer end of a connection: known once, used by every request on it. */
 export class Peer {
   readonly address: string
@@ -19,6 +21,7 @@ export class Peer {
   readonly #port: string
   readonly #forNode: string
   readonly #via: string
+  readonly #own: readonly string[]
   // Nearly every request on a connection has the same Host: its part of the fields is built once.
   #host = ''
   #hostPort = ''
@@ -26,16 +29,18 @@ export class Peer {
 
   /**
    * @param address the peer's address, without the IPv6 mapping of IPv4; '' on a unix socket
-   * @param localPort the port that it connected to
+   * @param localPort the port that it connected to; 0 on a unix socket
    * @param version what is spoken on the connection
+   * @param own name, value, ... of fields that the proxy itself says about this connection, in every request of it
    */
-  constructor (address: string, trust: Trust, scheme: 'http' | 'https', localPort: number, version: ReceivedVersion = '1.1') {
+  constructor (address: string, trust: Trust, scheme: 'http' | 'https', localPort: number, version: ReceivedVersion = '1.1', own: readonly string[] = []) {
     this.address = address
     this.trusted = trust(address)
     this.trust = trust
     this.#scheme = scheme
     this.#via = viaOf[version]
-    this.#port = String(localPort)
+    this.#port = String(localPort === 0 ? defaultPort[scheme] : localPort)
+    this.#own = own
     this.#forNode = address === '' ? 'unknown' : address.includes(':') ? `"[${address}]"` : address
   }
 
@@ -58,21 +63,22 @@ export class Peer {
    */
   append (fields: string[], given: GivenFields, host: string, client: string, prefix: string): void {
     if (host !== this.#host || this.#element === '') this.#useHost(host)
-    const own = this.#element
+    const element = this.#element
+    if (this.#own.length > 0) fields.push(...this.#own)
     if (!this.trusted) {
       fields.push('x-forwarded-for', this.address, 'x-forwarded-proto', this.#scheme, 'x-forwarded-host', host, 'x-forwarded-port', this.#hostPort,
-        'x-real-ip', client, 'forwarded', own, 'via', this.#via)
+        'x-real-ip', client, 'forwarded', element, 'via', this.#via)
       if (prefix !== '') fields.push('x-forwarded-prefix', prefix)
       return
     }
     const told = given.forwarded === '' ? given : this.#fromForwarded(given)
     fields.push(
-      'x-forwarded-for', told.forwardedFor === '' ? this.address : `${told.forwardedFor}, ${this.address}`,
+      'x-forwarded-for', this.#extended(told.forwardedFor, this.address),
       'x-forwarded-proto', told.forwardedProto === '' ? this.#scheme : told.forwardedProto,
       'x-forwarded-host', told.forwardedHost === '' ? host : told.forwardedHost,
       'x-forwarded-port', given.forwardedPort === '' ? this.#hostPort : given.forwardedPort,
       'x-real-ip', client,
-      'forwarded', given.forwarded !== '' ? `${given.forwarded}, ${own}` : given.forwardedFor !== '' ? `${fromForwardedFor(given.forwardedFor)}, ${own}` : own,
+      'forwarded', this.#extended(given.forwarded !== '' || given.forwardedFor === '' ? given.forwarded : fromForwardedFor(given.forwardedFor), element),
       'via', given.via === '' ? this.#via : `${given.via}, ${this.#via}`)
     const wholePrefix = given.forwardedPrefix + prefix
     if (wholePrefix !== '') fields.push('x-forwarded-prefix', wholePrefix)
@@ -91,6 +97,11 @@ export class Peer {
       forwardedProto: forwardedProto !== '' ? forwardedProto : scheme.test(proto) ? proto.toLowerCase() : '',
       forwardedHost: forwardedHost !== '' ? forwardedHost : isAuthority(host) ? host : ''
     }
+  }
+
+  /** A chain and the peer itself. One on a Unix socket has no address to add: it would hide those before it. */
+  #extended (chain: string, own: string): string {
+    return chain === '' ? own : this.address === '' ? chain : `${chain}, ${own}`
   }
 
   #useHost (host: string): void {

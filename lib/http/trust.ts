@@ -1,18 +1,23 @@
 import { parseAddress, parseRange } from './address.ts'
 
-/** Says whether an address belongs to a proxy that we trust. */
+/** Says whether an address belongs to a proxy that we trust; '' stands for whoever is at the other end of a Unix socket. */
 export type Trust = (address: string) => boolean
 
 const nobody: Trust = () => false
 
+/** The entry that stands for peers on a Unix socket. */
+export const unixPeer = 'unix'
+
 /**
- * Compiles addresses and CIDRs into a predicate. IPv4 addresses mapped into IPv6 count as IPv4.
- * Throws a RangeError that names the first entry which is neither.
+ * Compiles addresses, CIDRs and `unix` into a predicate. IPv4 addresses mapped into IPv6 count as IPv4.
+ * Throws a RangeError that names the first entry which is none of them.
  */
 export function compileTrust (entries: readonly string[]): Trust {
   if (entries.length === 0) return nobody
-  const ranges = entries.map(rangeOf)
+  const unix = entries.includes(unixPeer)
+  const ranges = entries.filter((entry) => entry !== unixPeer).map(rangeOf)
   return (address) => {
+    if (address === '') return unix
     const parsed = parseAddress(address)
     return parsed !== null && ranges.some(([network, bits]) => parsed.kind() === network.kind() && parsed.match(network, bits))
   }

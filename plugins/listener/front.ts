@@ -172,9 +172,12 @@ export class Front {
   }
 
   #failed (socket: Socket, failure: OpeningFailure, error: Error | null): void {
-    const address = plainAddress(socket.remoteAddress)
+    const raw = (socket as WrappingSocket)['_parent'] ?? socket
+    // A connection that was only looked at, or made ahead of its use, is nobody's failure.
+    const silent = raw.bytesRead === 0
     socket.destroy()
-    this.onFailure?.(failure, address, error)
+    raw.destroy()
+    if (!silent) this.onFailure?.(failure, plainAddress(raw.remoteAddress), error)
   }
 }
 

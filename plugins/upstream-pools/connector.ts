@@ -32,13 +32,13 @@ export interface ConnectSettings {
 
 /** The settings of TLS that all https upstreams of a pool share. Reads the files that the options name, and throws what `readRegularFile` throws. */
 export function tlsSettings (tls: PoolOptions['tls']): ConnectSettings {
-  const settings: ConnectSettings = {}
+  // Told in any case, so that nothing but the configuration decides: Node's NODE_TLS_REJECT_UNAUTHORIZED does not.
+  const settings: ConnectSettings = { rejectUnauthorized: tls?.insecureSkipVerify !== true }
   if (tls === undefined) return settings
   if (tls.ca !== undefined) settings.ca = readRegularFile(tls.ca).toString()
   if (tls.cert !== undefined) settings.cert = readRegularFile(tls.cert).toString()
   if (tls.key !== undefined) settings.key = readRegularFile(tls.key).toString()
   if (tls.servername !== undefined) settings.servername = tls.servername
-  if (tls.insecureSkipVerify) settings.rejectUnauthorized = false
   return settings
 }
 

@@ -1,5 +1,6 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Verdict } from '../../plugins/configuration.ts'
+import type {} from '../../plugins/listener.ts'
 import { read, recordWrite, write } from './define.ts'
 import { ConfigBody, ConfigInvalid, ConfigValid, ConfigView, ReasonBody } from './schemas.ts'
 
@@ -11,7 +12,7 @@ export function configRoutes (app: FastifyInstance, source: FastifyInstance, con
   const changeable = source.hasDecorator('configuration')
 
   read(app, '/config', { summary: 'The configuration in force, and the latest that was refused', reply: ConfigView }, async () =>
-    changeable ? { ...config() as object, status: source.configuration.view() } : config())
+    changeable ? { ...config() as object, status: { ...source.configuration.view(), certificates: source.hasDecorator('listener') ? source.listener.certificates() : [] } } : config())
 
   if (!changeable) return
 

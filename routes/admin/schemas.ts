@@ -240,7 +240,16 @@ export const ConfigView = Type.Object({
     loadedAt: time('Since when.'),
     file: nullable(Type.String({ description: 'Where it came from.' })),
     watched: Type.Boolean({ description: 'A change of the file is taken by itself.' }),
-    rejected: nullable(object({ at: time('When.'), cause: Type.String(), errors: configErrors }, { description: 'The latest one that was refused, until one is taken.' }))
+    rejected: nullable(object({ at: time('When.'), cause: Type.String(), errors: configErrors }, { description: 'The latest one that was refused, until one is taken.' })),
+    certificates: Type.Array(object({
+      file: Type.String({ description: 'File that it was read from.' }),
+      names: Type.Array(Type.String(), { description: 'Names that it is chosen by; the first certificate also where no name fits.' }),
+      subject: Type.String(),
+      issuer: Type.String(),
+      notBefore: time('Since when it is valid.'),
+      notAfter: time('Until when it is valid.'),
+      fingerprint: Type.String({ description: 'Its SHA-256.' })
+    }), { description: 'Those of the public listener that are in use.' })
   }))
 }, { additionalProperties: true, description: 'The configuration in force; secrets redacted.' })
 

@@ -36,7 +36,7 @@ test('health and breaker: options that contradict each other', () => {
 test('server: proxies that are trusted and headers that are not', () => {
   const lines = bad(withShop({}, { server: { trustedProxies: ['10.0.0.0/8', '::1', 'fd00::/8', '192.0.2.1', '10.0.0.0/33', 'fd00::/129', '127.1', 'localhost', '1.2.3.4/8/8', ''] } }))
   deepEqual(lines, ['"10.0.0.0/33"', '"fd00::/129"', '"127.1"', '"localhost"', '"1.2.3.4/8/8"', '""'].map((text, index) =>
-    `server.trustedProxies[${index + 4}]: must be an IP address or a CIDR like 10.0.0.0/8, got ${text}`))
+    `server.trustedProxies[${index + 4}]: must be an IP address, a CIDR like 10.0.0.0/8 or unix, got ${text}`))
   deepEqual(bad(withShop({}, { server: { stripRequestHeaders: ['x-user-id', 'Host', 'content-length', 'transfer-encoding'], requestIdHeader: 'Host' } })), [
     'server.stripRequestHeaders[1]: must not be a header that HTTP itself needs, got "Host"',
     'server.stripRequestHeaders[2]: must not be a header that HTTP itself needs, got "content-length"',

@@ -177,7 +177,7 @@ test('variables that are missing or do not fit', () => {
     ['server: { probes: "true" }', ['server.probes: must be true or false, got "true"']],
     ['server: { trustedProxies: ["${NOPE}", "${WORD}"] }', [
       'server.trustedProxies[0]: needs the variable NOPE, which is not set; ${NOPE:-default} would give it a default',
-      'server.trustedProxies[1]: must be an IP address or a CIDR like 10.0.0.0/8, got "word" (from WORD)'
+      'server.trustedProxies[1]: must be an IP address, a CIDR like 10.0.0.0/8 or unix, got "word" (from WORD)'
     ]],
     ...['"${}"', '"${a-b}"', '"${open"', '"${1}"'].map((text): [string, string[]] =>
       [`admin: { host: ${text} }`, ['admin.host: has a "${" that is not ${NAME} or ${NAME:-default}; a plain one is written "$${"']])

@@ -1,6 +1,8 @@
 /** Each plugin in an app with nothing of ours but what it needs. */
 import assert from 'node:assert/strict'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { get } from 'node:https'
+import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
@@ -9,6 +11,7 @@ import { build as buildDiscovery } from '../../examples/alone/discovery.ts'
 import { build as buildEdge } from '../../examples/alone/edge.ts'
 import { build as buildHealthPolling } from '../../examples/alone/health-polling.ts'
 import { build as buildLifecycle } from '../../examples/alone/lifecycle.ts'
+import { build as buildListener } from '../../examples/alone/listener.ts'
 import { build as buildLoadShedding } from '../../examples/alone/load-shedding.ts'
 import { build as buildObservation } from '../../examples/alone/observation.ts'
 import { build as buildProxy } from '../../examples/alone/proxy.ts'
@@ -16,6 +19,7 @@ import { build as buildRateLimits } from '../../examples/alone/rate-limits.ts'
 import { build as buildReadiness } from '../../examples/alone/readiness.ts'
 import { build as buildRouting } from '../../examples/alone/routing.ts'
 import { build as buildPools } from '../../examples/alone/upstream-pools.ts'
+import { certificate } from '../config/certificate.ts'
 import { until, within } from '../support/wait.ts'
 import { ask, listen, post, upstream } from './support.ts'
 
@@ -201,4 +205,20 @@ test('examples/alone/proxy: the table decides; own routes are served beside it; 
   const refused = await ask(`${url}/users/7`, { method: 'DELETE' })
   assert.deepEqual([refused.json().reason, refused.headers['allow']], ['method_not_allowed', 'GET, HEAD'])
   assert.equal((await ask(`${url}/nowhere`)).json().reason, 'no_route')
+})
+
+test('examples/alone/listener: TLS with a certificate from a file, and what is in use', async (t) => {
+  const folder = mkdtempSync(join(tmpdir(), 'breakwater-listener-'))
+  t.after(() => { rmSync(folder, { recursive: true }) })
+  const { cert, key } = certificate({ name: 'shop.example', names: ['shop.example'] })
+  const files = { cert: join(folder, 'shop.pem'), key: join(folder, 'shop.key') }
+  writeFileSync(files.cert, cert)
+  writeFileSync(files.key, key)
+  const app = await buildListener(files)
+  await listen(t, app)
+  const { port } = app.server.address() as AddressInfo
+  const [text] = await new Promise<string[]>((resolve, reject) => {
+    get({ port, host: '127.0.0.1', path: '/certificates', servername: 'shop.example', ca: cert }, (response) => { resolve(response.setEncoding('utf8').toArray()) }).on('error', reject)
+  })
+  assert.deepEqual(JSON.parse(text as string).map(({ file, names }: { file: string, names: string[] }) => [file, names]), [[files.cert, ['shop.example']]])
 })

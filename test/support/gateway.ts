@@ -30,6 +30,8 @@ export interface GatewayOptions {
   before?: (app: FastifyInstance) => unknown
   /** Options of Fastify beside the gateway's own. */
   fastify?: FastifyServerOptions
+  /** Where to listen. A free loopback port */
+  listen?: { path: string }
   /** Registers more in the app, after the gateway. */
   extend?: (app: FastifyInstance) => unknown
 }
@@ -112,7 +114,7 @@ export async function startGateway (t: Pick<TestContext, 'after'>, options: Gate
   await options.before?.(app)
   await app.register(breakwater, config)
   await options.extend?.(app)
-  await app.listen({ port: 0, host: '127.0.0.1' })
+  await app.listen(options.listen ?? { port: 0, host: '127.0.0.1' })
 
   const first = Object.keys(config.pools)[0] as string
   const poolOf = (name: string) => {
