@@ -1,5 +1,11 @@
 import { differential } from './differential/suite.ts'
 import { smuggling } from './smuggling/suite.ts'
 import type { Suite } from './suite.ts'
+import { browser } from './tools/browser.ts'
+import { curl } from './tools/curl.ts'
+import { slow } from './tools/slow.ts'
+import { varnishtest } from './varnishtest/suite.ts'
+import { websocket } from './websocket/suite.ts'
 
-export const suites: readonly Suite[] = [smuggling, differential]
+/** Those that `npm test` runs, too, come first. */
+export const suites: readonly Suite[] = [smuggling, differential, websocket, curl, varnishtest, slow, browser]
