@@ -17,6 +17,8 @@ export interface AccessLine {
   reason: Reason | null
   /** Of a tunnel only: bytes from the client. */
   bytes_in?: number
+  /** Of a traced request only. */
+  trace_id?: string
 }
 
 const maxPath = 2048
@@ -44,7 +46,7 @@ export function accessLine (exchange: Exchange, method: string, url: string, sen
     request_id: exchange.requestId,
     method,
     path: loggedPath(url),
-    status: statusOf(exchange.reason, sent),
+    status: toldStatus(exchange.reason, sent),
     bytes: exchange.bytes === -1 ? bytes : exchange.bytes,
     duration_ms: Math.round((now - exchange.receivedAt) * 1000) / 1000,
     client_ip: exchange.clientIp,
@@ -55,11 +57,16 @@ export function accessLine (exchange: Exchange, method: string, url: string, sen
     reason: exchange.reason
   }
   if (exchange.bytesIn !== -1) line.bytes_in = exchange.bytesIn
+  if (exchange.traceId !== null) line.trace_id = exchange.traceId
   return line
 }
 
-/** A client that left is told apart from those that were answered, even when its head had been sent. */
-function statusOf (reason: Reason | null, sent: number): number {
+/**
+ * The status that an exchange is told under. A client that left is told apart from those that were answered, even when its head had
+ * been sent.
+ * @param sent the status that was sent to the client, or 0 where nothing was
+ */
+export function toldStatus (reason: Reason | null, sent: number): number {
   // A tunnel was answered, however it ended.
   if (sent === 101) return sent
   if (reason === 'client_cancelled' || sent === 0) return failureOf(reason ?? 'client_cancelled').status

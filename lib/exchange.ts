@@ -24,6 +24,8 @@ export class Exchange {
   bytes = -1
   /** Bytes that the client has sent through its tunnel; -1: there is none. */
   bytesIn = -1
+  /** Of the distributed trace that it belongs to, 32 hexadecimal digits; null: it is not traced. */
+  traceId: string | null = null
 
   constructor (requestId: string, clientIp: string, receivedAt: number) {
     this.requestId = requestId

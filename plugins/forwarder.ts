@@ -66,6 +66,8 @@ export interface ForwardingView extends ForwardCounts {
 }
 
 export interface Forwarding {
+  /** WebSockets that are open. */
+  readonly tunnels: number
   /** Zeros where nothing has happened yet. */
   view (pool: string): ForwardingView
 }
@@ -158,7 +160,7 @@ class Forwarder implements ForwardHost, AttemptsContext {
       attempt = new Attempt(attempts ?? forward, terms, index, permit, outgoing, now)
       exchange.upstream = attempt.upstream.id
       exchange.attempts++
-      attempt.count()
+      attempt.count('first')
       sendJob(reply, { forward, attempt, attempts, now, raw, fields: raw.headers })
       if (mirror !== null) this.#copy(mirror, outgoing, body)
     } catch (error) {
@@ -277,6 +279,7 @@ const forwarder: FastifyPluginAsync<ForwarderOptions> = async (app, options) => 
   const instance = new Forwarder(app, options)
   const { book } = instance
   app.decorate('forwarding', {
+    get tunnels () { return instance.tunnels.size },
     view (pool: string) {
       const { counts, mirrors } = book.record(pool)
       return { ...counts, notRetried: { ...counts.notRetried }, mirrors: { ...mirrors } }

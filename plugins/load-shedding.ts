@@ -50,6 +50,11 @@ export interface Shedding {
    * much of the gate is taken for it.
    */
   admits (priority: Priority): boolean
+  /**
+   * How many requests were refused, only upwards. Before the route is known a request counts as one of normal priority; high ones
+   * are never refused for their priority.
+   */
+  refused (reason: ShedReason, priority: Exclude<Priority, 'high'>): number
   /** The least Retry-After of a shed request, in ms. */
   readonly retryAfterMs: number
   /** Swaps the limits; places that are taken stay taken. @throws TypeError that names each bad option by its path */
@@ -86,6 +91,8 @@ const loadShedding: FastifyPluginAsync<LoadSheddingOptions> = async (app, { rand
   let options = completeShedding(given)
   const gate = new Gate(options.maxInFlight)
   const shed: Record<ShedReason, number> = { shed_capacity: 0, shed_pressure: 0, shed_priority: 0 }
+  /** Of those for their priority, the ones of low priority. */
+  let shedLow = 0
 
   const unguard = guardMemoryUsage()
   app.addHook('onClose', async () => { unguard() })
@@ -141,7 +148,12 @@ const loadShedding: FastifyPluginAsync<LoadSheddingOptions> = async (app, { rand
     admits (priority: Priority) {
       if (priority === 'high' || gate.inFlight <= placesOf(options.priorities[priority], gate.limit)) return true
       shed.shed_priority++
+      if (priority === 'low') shedLow++
       return false
+    },
+    refused (reason: ShedReason, priority: Exclude<Priority, 'high'>) {
+      const low = reason === 'shed_priority' ? shedLow : 0
+      return priority === 'low' ? low : shed[reason] - low
     },
     view () {
       const readings = app.memoryUsage()

@@ -1,6 +1,6 @@
 import type { Exchange } from '../../lib/exchange.ts'
 import type { Outcome, Reason } from '../../lib/failure.ts'
-import type { ObservedAttempt } from '../observation.ts'
+import type { AttemptKind, ObservedAttempt } from '../observation.ts'
 import type { Upstream } from '../upstream-pools/upstream.ts'
 import type { Answer } from './answer.ts'
 import type { Terms, UpstreamLane } from './terms.ts'
@@ -15,6 +15,7 @@ export class AttemptRecord implements ObservedAttempt {
   readonly upstream: Upstream
   readonly exchange: Exchange | null
   readonly begunAt: number
+  kind: AttemptKind = 'first'
   /** Monotonic time at which the request had been sent whole; 0: not yet. */
   sentAt = 0
   /** Monotonic time of the final head; 0: not yet. */
@@ -44,7 +45,8 @@ export class AttemptRecord implements ObservedAttempt {
   get settled (): boolean { return this.outcome !== null }
 
   /** It is the exchange's now, and observers are told. One that is taken back before that has no end for them either. */
-  count (): void {
+  count (kind: AttemptKind): void {
+    this.kind = kind
     this.#observed = true
     this.terms.observers?.attemptBegun(this.exchange, this)
   }

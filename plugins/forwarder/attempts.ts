@@ -2,6 +2,7 @@ import type { Exchange } from '../../lib/exchange.ts'
 import { failureOf, type Outcome, type Reason, type Retry } from '../../lib/failure.ts'
 import { hedgeDelayMs } from '../../lib/retry/hedge.ts'
 import type { NoRetry } from '../../lib/retry/policy.ts'
+import type { AttemptKind } from '../observation.ts'
 import type { Answer } from './answer.ts'
 import type { Attempt } from './attempt.ts'
 import type { AttemptOwner } from './owner.ts'
@@ -154,7 +155,7 @@ export class Attempts implements AttemptOwner, Movable {
       discard(held)
     }
     this.#terms.counts.retries++
-    this.#next(attempt, now)
+    this.#next(attempt, 'retry', now)
   }
 
   // ---- the next attempt
@@ -169,11 +170,11 @@ export class Attempts implements AttemptOwner, Movable {
     }
   }
 
-  #next (attempt: Attempt, now: number): void {
+  #next (attempt: Attempt, kind: AttemptKind, now: number): void {
     const { exchange } = this.#forward
     exchange.attempts++
     exchange.upstream = attempt.upstream.id
-    attempt.count()
+    attempt.count(kind)
     this.#begin(attempt, now)
   }
 
@@ -206,7 +207,7 @@ export class Attempts implements AttemptOwner, Movable {
     const attempt = this.#secure(now)
     if (attempt === null) return
     this.#terms.counts.hedges++
-    this.#next(attempt, now)
+    this.#next(attempt, 'hedge', now)
   }
 
   /** The one that is under way beside this one. */
@@ -250,7 +251,7 @@ export class Attempts implements AttemptOwner, Movable {
       this.#current = null
       this.#terms.counts.moves++
       this.#terms.counts.retries++
-      this.#next(next, now)
+      this.#next(next, 'move', now)
     }
     return true
   }

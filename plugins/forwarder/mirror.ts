@@ -61,7 +61,7 @@ export class Mirrors {
       const { totalMs } = terms.limits
       copy = new Copy(terms, ended)
       const attempt = new Attempt(copy, terms, index, permit, outgoing.copyFor(lane.pool, body, totalMs === 0 ? Infinity : now + totalMs), now)
-      attempt.count()
+      attempt.count('copy')
       copy.begin(attempt)
     } catch (error) {
       if (copy?.begun !== true) {

@@ -29,8 +29,8 @@ export class TermsBook {
   readonly lists = new WaitingLists()
   readonly #pools: UpstreamPools
   readonly #observers: Observers | null
-  /** By pool name. */
-  readonly #records = new Map<string, PoolRecord>()
+  /** By pool name. One that comes back after it was gone begins anew. */
+  readonly #records = new Map<string, { readonly record: PoolRecord, readonly signal: object | undefined }>()
   /** Stands for the routes that say nothing about terms. */
   readonly #plain: TermOptions & TaggedRoute = {}
 
@@ -46,8 +46,11 @@ export class TermsBook {
   }
 
   record (pool: string): PoolRecord {
-    let record = this.#records.get(pool)
-    if (record === undefined) this.#records.set(pool, record = { counts: noCounts(), mirrors: noMirrors(), hedging: null })
+    const signal = this.#pools.get(pool)?.signal
+    const known = this.#records.get(pool)
+    if (known !== undefined && known.signal === signal) return known.record
+    const record = { counts: noCounts(), mirrors: noMirrors(), hedging: null }
+    this.#records.set(pool, { record, signal })
     return record
   }
 

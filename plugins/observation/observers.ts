@@ -23,12 +23,19 @@ export interface UnparsedRequest {
   readonly clientIp: string
 }
 
+/**
+ * first · retry: after one that failed · move: away from an upstream that answers nobody or took more than its share of the time ·
+ * hedge: beside a slow one · copy: of a mirrored request
+ */
+export type AttemptKind = 'first' | 'retry' | 'move' | 'hedge' | 'copy'
+
 /** One try at one upstream. Times are monotonic milliseconds, 0 where it has not come to that. */
 export interface ObservedAttempt {
   readonly upstream: { readonly pool: string, readonly id: string }
   /** Its index in the pool's snapshot that it was picked from. */
   readonly index: number
   readonly lane: UpstreamLane
+  readonly kind: AttemptKind
   readonly begunAt: number
   /** The request had been sent whole. */
   readonly sentAt: number

@@ -44,6 +44,10 @@ describe('access line', () => {
     })
   })
 
+  it('of a traced request: the id of its trace is told', () => {
+    equal(accessLine(exchange({ traceId: '4bf92f3577b34da6a3ce929d0e0e4736' }), 'GET', '/', 200, 0, 1000).trace_id, '4bf92f3577b34da6a3ce929d0e0e4736')
+  })
+
   it('of a refusal: nobody was asked, and the reason is told', () => {
     deepEqual(accessLine(exchange({ reason: 'shed_capacity' }), 'POST', '/', 503, 180, 1000), {
       request_id: 'id-1', method: 'POST', path: '/', status: 503, bytes: 180, duration_ms: 0, client_ip: '203.0.113.9',

@@ -5,6 +5,7 @@ import { answer, reset, send } from '../support/faulty-upstream.ts'
 import { rawRequest } from '../support/raw-client.ts'
 import { until } from '../support/wait.ts'
 import { head, startBoth } from '../e2e/edge/support.ts'
+import { named, row } from '../e2e/retries/support.ts'
 
 const get = (path: string): string => head(`GET ${path} HTTP/1.1`, 'Host: shop')
 
@@ -18,7 +19,7 @@ function notes (): { told: string[], observer: Observer } {
       exchangeEnded: ({ url, exchange }, _reply, { status }) => { told.push(`ended ${url} ${status} ${exchange.reason ?? '-'}`) },
       unparsed: ({ reason }) => { told.push(`unparsed ${reason}`) },
       pickRefused: (_exchange, { pool }, reason) => { told.push(`refused ${pool.name} ${reason}`) },
-      attemptBegun: (exchange, { upstream }) => { told.push(`attempt ${upstream.pool} ${exchange?.attempts}`) },
+      attemptBegun: (exchange, { upstream, kind }) => { told.push(`attempt ${upstream.pool} ${exchange?.attempts ?? '-'} ${kind}`) },
       attemptEnded: (_exchange, { outcome, status, reason }) => { told.push(`attempt ended ${outcome} ${status} ${reason ?? '-'}`) }
     }
   }
@@ -29,9 +30,9 @@ test('each request, each attempt and each refusal is told once, in its order', a
   const { told, observer } = notes()
   gateway.app.observers.add(observer)
   for (const [path, expected] of [
-    ['/good', ['begun /good', 'attempt shop 1', 'attempt ended success 200 -', 'ended /good 200 -']],
-    ['/bad', ['begun /bad', 'attempt shop 1', 'attempt ended failure 500 -', 'ended /bad 500 -']],
-    ['/cut', ['begun /cut', 'attempt shop 1', 'attempt ended failure 0 connection_reset', 'ended /cut 502 connection_reset']],
+    ['/good', ['begun /good', 'attempt shop 1 first', 'attempt ended success 200 -', 'ended /good 200 -']],
+    ['/bad', ['begun /bad', 'attempt shop 1 first', 'attempt ended failure 500 -', 'ended /bad 500 -']],
+    ['/cut', ['begun /cut', 'attempt shop 1 first', 'attempt ended failure 0 connection_reset', 'ended /cut 502 connection_reset']],
     ['/a/../b', ['begun /a/../b', 'ended /a/../b 400 bad_request']]
   ] as const) {
     told.length = 0
@@ -70,4 +71,13 @@ test('an observer that throws harms nobody, and one that has left is told nothin
   leave()
   assert.equal((await rawRequest(gateway.port, get('/x'))).status, 200)
   assert.equal(told.length, 4)
+})
+
+test('an attempt says what it is: the first one, one after a failure, a copy', async (t) => {
+  const retried = await row(t, [named('bad', 503), named('good')], { pools: { shadow: { health: { enabled: false }, upstreams: [{ url: 'http://127.0.0.1:9' }] } }, routes: [{ path: '/*', pool: 'shop', mirror: { pool: 'shadow' } }] })
+  const { told, observer } = notes()
+  retried.gateway.app.observers.add(observer)
+  await rawRequest(retried.gateway.port, get('/x'))
+  await retried.gateway.idle()
+  assert.deepEqual(told.filter((line) => !line.includes('ended')), ['begun /x', 'attempt shop 1 first', 'attempt shadow - copy', 'attempt shop 2 retry'])
 })

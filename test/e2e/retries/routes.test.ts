@@ -79,6 +79,8 @@ test('requests of a low priority are refused first, with their reason and a time
     assert.ok(Number(got.header('retry-after')) >= 1)
   }
   assert.equal(upstream.requests.length, 4)
+  const { shedding } = gateway.app
+  assert.deepEqual([shedding.refused('shed_priority', 'normal'), shedding.refused('shed_priority', 'low'), shedding.refused('shed_capacity', 'normal')], [1, 1, 0])
   for (const client of clients) client.destroy()
   await gateway.idle()
 })
