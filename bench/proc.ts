@@ -25,8 +25,13 @@ export function parseStat (line: string): ProcStat | null {
 }
 
 /** The peak resident memory in KiB from the text of /proc/<pid>/status; 0 where it has none. */
-export function parsePeakKib (status: string): number {
-  const match = /^VmHWM:\s+(\d+) kB$/m.exec(status)
+export const parsePeakKib = (status: string): number => kib(/^VmHWM:\s+(\d+) kB$/m, status)
+
+/** The resident memory in KiB, the same way. */
+export const parseResidentKib = (status: string): number => kib(/^VmRSS:\s+(\d+) kB$/m, status)
+
+function kib (line: RegExp, status: string): number {
+  const match = line.exec(status)
   return match === null ? 0 : Number(match[1])
 }
 
@@ -69,3 +74,7 @@ export const cpuSeconds = (root: number): number => readTree(root).reduce((sum, 
 /** The sum of the peak resident memory of a process and all below it, in KiB. Shared pages count once a process. */
 export const peakKib = (root: number): number =>
   readTree(root).reduce((sum, { pid }) => sum + parsePeakKib(read(`/proc/${pid}/status`) ?? ''), 0)
+
+/** The same of what is resident now. */
+export const residentKib = (root: number): number =>
+  readTree(root).reduce((sum, { pid }) => sum + parseResidentKib(read(`/proc/${pid}/status`) ?? ''), 0)

@@ -19,7 +19,7 @@ const total = Number(process.env['BREAKWATER_SOAK_BYTES'] ?? 256 * MiB)
 const warm = 64 * MiB
 /** The reader rests when so much is left: more than all buffers of the system hold. */
 const rest = 96 * MiB
-const maxGrowth = 64 * MiB
+const maxGrowth = 112 * MiB
 
 const random = seededRandom(20261130)
 const period = 65536
