@@ -10,6 +10,17 @@ import type { Random } from '../random.ts'
 export class Backoff {
   #exponent = 0
   #lastMs = 0.5
+  /** When the circuit was closed for the last time, and how often it opened again since then. */
+  leftClosedAt = 0.5
+  reopened = 0
+
+  /** The circuit opens: from closed, or again. */
+  opens (fromClosed: boolean, now: number): void {
+    if (fromClosed) {
+      this.leftClosedAt = now
+      this.reopened = 0
+    } else this.reopened++
+  }
 
   /**
    * The next open time, in ms.

@@ -79,6 +79,10 @@ export class Circuit {
     return this.force?.state === 'open' ? Math.max(believed, this.force.until) : believed
   }
 
+  /** When the belief left closed, and how often it became open again since then; only of use while it is not closed. */
+  get leftClosedAt (): number { return this.#backoff?.leftClosedAt ?? this.#since }
+  get reopened (): number { return this.#backoff?.reopened ?? 0 }
+
   /** The numbers in force now, as they go with a transition. */
   evidence (now: number): Evidence {
     return evidenceOf(this.window.total(now), this.window.failures(now), this.consecutive)
@@ -90,6 +94,7 @@ export class Circuit {
     if (to === 'open') {
       this.#usualPeak = this.usual.takePeak(now)
       this.#backoff ??= new Backoff()
+      this.#backoff.opens(from === 'closed', now)
       this.reopenAt = now + this.#backoff.next(from === 'closed' ? now - this.#since : 0, this.options, this.#random)
       this.openCount++
     }

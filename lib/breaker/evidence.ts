@@ -9,12 +9,15 @@ export type Evidence = Transition['evidence']
 export const evidenceOf = (total: number, failures: number, consecutiveFailures: number): Evidence =>
   Object.freeze({ total, failures, ratio: total === 0 ? 0 : failures / total, consecutiveFailures })
 
-/** How many results the window must hold before its ratio counts: the minimum, or the share of the usual volume if that is more. */
-export function needed (options: BreakerOptions, usual: Usual, now: number): number {
+/**
+ * How many results the window must hold before its ratio counts: the minimum, or the share of the usual volume if that is more.
+ * @param more results that are thought to come at `now`
+ */
+export function needed (options: BreakerOptions, usual: Usual, now: number, more = 0): number {
   const { seconds, minimumRequests, minimumShare } = options.window
   if (minimumShare === 0) return minimumRequests
   // 0.07 * 100 is a little more than 7 in floating point, and must not ask for 8
-  return Math.max(minimumRequests, Math.ceil(minimumShare * usual.volume(seconds, now) - 1e-9))
+  return Math.max(minimumRequests, Math.ceil(minimumShare * usual.volume(seconds, now, more) - 1e-9))
 }
 
 /**

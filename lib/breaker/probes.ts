@@ -101,11 +101,13 @@ export class Probes {
   /**
    * What the batch says, as soon as no further result can change it: true = passed, false = failed, null = undecided.
    * It fails when failures / size exceeds the ratio, or when all of it failed: a ratio of 1 could never be exceeded.
+   * @param more results that are thought to come, all of them failures or all of them not
    */
-  verdict (failureRatio: number): boolean | null {
+  verdict (failureRatio: number, more = 0, failing = false): boolean | null {
     const fails = (failures: number) => failures / this.size > failureRatio || failures === this.size
-    if (fails(this.failed)) return false
-    return fails(this.failed + this.size - this.settled) ? null : true
+    const failed = failing ? this.failed + more : this.failed
+    if (fails(failed)) return false
+    return fails(failed + this.size - this.settled - more) ? null : true
   }
 }
 

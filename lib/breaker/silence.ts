@@ -42,6 +42,11 @@ export class Silence {
     return this.#overdue
   }
 
+  /** How many wait; the overdue ones are among them. */
+  get waiting (): number {
+    return this.#waiting
+  }
+
   /** How long the oldest of them has waited, in ms, in whole ticks and without stalls of our own; null when none waits. */
   get oldestMs (): number | null {
     if (this.#waiting === 0) return null

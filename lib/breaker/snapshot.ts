@@ -1,5 +1,6 @@
 import type { Circuit } from './circuit.ts'
 import { evidenceOf, needed } from './evidence.ts'
+import { outlookOf } from './outlook.ts'
 import { stallAfter } from './stall.ts'
 import type { BreakerSnapshot } from './types.ts'
 
@@ -22,7 +23,8 @@ export function snapshotOf (circuit: Circuit, outstanding: number, wouldRefuse: 
     probes: Object.freeze({ batch, granted, inFlight, settled, failed, expired }),
     wouldRefuse,
     force: force && Object.freeze({ state: force.state, until: force.until, reason: force.reason }),
-    lastTransition: circuit.last
+    lastTransition: circuit.last,
+    ...outlookOf(circuit, now)
   })
 }
 

@@ -38,6 +38,15 @@ export class StallTrigger {
     return this.#latency.value
   }
 
+  /** How many attempts wait in silence, and how many of them for too long. */
+  get waiting (): number {
+    return this.#silence.waiting
+  }
+
+  get overdue (): number {
+    return this.#silence.overdue
+  }
+
   /** How long the oldest attempt has waited since the upstream was last heard, in ms; null when none does. */
   get oldestMs (): number | null {
     return this.#silence.oldestMs

@@ -60,6 +60,55 @@ export interface Force {
   reason: string | null
 }
 
+/** What is missing for a closed circuit to open. */
+export interface BreakerDistance {
+  /** The fewest further failures, one after the other and at once, that open it; null: no number of them does. */
+  readonly failures: number | null
+  /** Those by `consecutiveFailures`; null: that trigger is off. */
+  readonly inARow: number | null
+  /** Those by the ratio, with what the window holds; null: that trigger is off, or no number of failures reaches it now. */
+  readonly toRatio: number | null
+  /** How long the window holds what it does, and `toRatio` with it, in ms; null where that is, or the window is empty. */
+  readonly holdsForMs: number | null
+  /** The running silence; null where that trigger is off or nothing usual is known. */
+  readonly stall: {
+    /** So many attempts that wait for too long open the circuit. */
+    readonly needed: number
+    readonly waiting: number
+    readonly overdue: number
+    /** It opens after this time at the earliest, in ms, if nothing is heard; null: too few wait. */
+    readonly inMs: number | null
+  } | null
+}
+
+/** How many further probes of one kind decide a half-open circuit; null: so many are not to come. */
+export interface ProbesToGo {
+  readonly successes: number | null
+  readonly failures: number | null
+}
+
+/** The transition that is next as far as can be seen. */
+export interface Expected<Time = number> {
+  readonly to: BreakerState
+  readonly cause: TransitionCause
+  /** When, at the earliest; null: it hangs on results. */
+  readonly at: Time | null
+  /** After so many further failures (to open) or successes (to closed); null: it hangs on time. */
+  readonly after: number | null
+}
+
+/** For how long a circuit has not been closed, or was forced open. */
+export interface OpenFor {
+  /** Since it left closed, half-open times and further openings included; in ms. */
+  readonly ms: number
+  /** The configured open time, `openMs`; of a force its whole time. */
+  readonly configuredMs: number
+  /** How often its probes failed since then. */
+  readonly reopened: number
+  /** More than twice as long as configured: nobody tries it, or its probes fail or do not end. */
+  readonly overdue: boolean
+}
+
 /**
  * What a breaker believes and why; frozen, through and through. `Time` is monotonic milliseconds (number) in lib and
  * ISO 8601 (string) at the registry.
@@ -115,4 +164,14 @@ export interface BreakerSnapshot<Time = number> {
   readonly wouldRefuse: number
   readonly force: { readonly state: 'open' | 'closed', readonly until: Time, readonly reason: string | null } | null
   readonly lastTransition: { readonly from: BreakerState, readonly to: BreakerState, readonly cause: TransitionCause, readonly at: Time } | null
+  /** null while nothing that happens opens it: it is not closed, or off. */
+  readonly distance: BreakerDistance | null
+  /** null unless half-open. */
+  readonly probesToGo: ProbesToGo | null
+  /** null: none is to be seen. */
+  readonly next: Expected<Time> | null
+  /** null while closed. */
+  readonly openFor: OpenFor | null
+  /** What these numbers say, in a few sentences. */
+  readonly explanation: string
 }

@@ -52,13 +52,14 @@ export class Usual {
   /**
    * The mean of results per window of this length. Before a whole window (or, for longer windows, ten minutes) has been seen,
    * the part that was seen counts as one: too little is known to extrapolate.
+   * @param more results that are thought to come at `now`
    */
-  volume (windowSeconds: number, now: number): number {
+  volume (windowSeconds: number, now: number, more = 0): number {
     this.roll(now)
     const left = this.#paused ? this.#ends : Math.min(minute, this.#ends - now)
     const covered = minute * (this.#minutes + 1) - left
     const windowMs = 1000 * windowSeconds
-    return (this.#pastTotal + this.#total) * windowMs / Math.max(covered, Math.min(windowMs, minute * (past + 1)))
+    return (this.#pastTotal + this.#total + more) * windowMs / Math.max(covered, Math.min(windowMs, minute * (past + 1)))
   }
 
   /**

@@ -118,7 +118,8 @@ export class RegisteredBreaker {
       openedAt: raw.openedAt === null ? null : isoOf(raw.openedAt),
       reopenAt: raw.reopenAt === null ? null : isoOf(raw.reopenAt),
       force: raw.force && Object.freeze({ ...raw.force, until: isoOf(raw.force.until) }),
-      lastTransition: raw.lastTransition && Object.freeze({ ...raw.lastTransition, at: isoOf(raw.lastTransition.at) })
+      lastTransition: raw.lastTransition && Object.freeze({ ...raw.lastTransition, at: isoOf(raw.lastTransition.at) }),
+      next: raw.next && Object.freeze({ ...raw.next, at: raw.next.at === null ? null : isoOf(raw.next.at) })
     })
   }
 

@@ -116,7 +116,36 @@ export const BreakerView = object({
   }),
   wouldRefuse: count('Admissions that observe mode let pass and enforce mode would have refused.'),
   force: nullable(object({ state: Type.Enum(['open', 'closed']), until: time('Its end.'), reason: nullable(Type.String()) })),
-  lastTransition: nullable(object({ from: state, to: state, cause: Type.String(), at: time('When.') }))
+  lastTransition: nullable(object({ from: state, to: state, cause: Type.String(), at: time('When.') })),
+  distance: nullable(object({
+    failures: nullable(count('The fewest further failures at once that open it; null: no number of them does.')),
+    inARow: nullable(count('Those by consecutiveFailures; null: that trigger is off.')),
+    toRatio: nullable(count('Those by the ratio, with what the window holds; null: off, or out of reach.')),
+    holdsForMs: nullable(Type.Number({ minimum: 0, description: 'How long the window holds what it does.' })),
+    stall: nullable(object({
+      needed: count('So many attempts that wait for too long open it.'),
+      waiting: count('Attempts that wait in silence.'),
+      overdue: count('Those of them that wait for too long.'),
+      inMs: nullable(count('It opens after this time at the earliest, if nothing is heard; null: too few wait.'))
+    }))
+  }, { description: 'What is missing for it to open; null unless it is closed.' })),
+  probesToGo: nullable(object({
+    successes: nullable(count('So many more close it; null: so many are not to come.')),
+    failures: nullable(count('So many more open it again; null: so many are not to come.'))
+  }, { description: 'null unless it is half-open.' })),
+  next: nullable(object({
+    to: state,
+    cause: Type.String(),
+    at: nullable(time('When, at the earliest; null: it hangs on results.')),
+    after: nullable(count('After so many further failures (to open) or successes (to closed); null: it hangs on time.'))
+  }, { description: 'The transition that is next as far as can be seen.' })),
+  openFor: nullable(object({
+    ms: Type.Number({ minimum: 0, description: 'Since it left closed.' }),
+    configuredMs: count('The configured open time; of a force its whole time.'),
+    reopened: count('How often its probes failed since then.'),
+    overdue: Type.Boolean({ description: 'More than twice as long as configured.' })
+  }, { description: 'For how long it has not been closed; null while it is.' })),
+  explanation: Type.String({ description: 'What these numbers say.' })
 }, { additionalProperties: true })
 
 export const BreakerList = object({ breakers: Type.Array(BreakerView) })

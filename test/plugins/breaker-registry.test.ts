@@ -110,7 +110,7 @@ describe('the registry', () => {
     time.now += 3000
     const [snapshot] = breakers.snapshots()
     assert.ok(snapshot !== undefined)
-    assert.deepEqual(Object.keys(snapshot), ['pool', 'upstream', 'state', 'generation', 'mode', 'consecutiveFailures', 'outstanding', 'window', 'openedAt', 'reopenAt', 'openCount', 'probes', 'wouldRefuse', 'force', 'lastTransition'])
+    assert.deepEqual(Object.keys(snapshot), ['pool', 'upstream', 'state', 'generation', 'mode', 'consecutiveFailures', 'outstanding', 'window', 'openedAt', 'reopenAt', 'openCount', 'probes', 'wouldRefuse', 'force', 'lastTransition', 'distance', 'probesToGo', 'next', 'openFor', 'explanation'])
     assert.deepEqual([snapshot.pool, snapshot.upstream, snapshot.state, snapshot.openCount], ['shop', 'a:1', 'open', 1])
     assert.match(snapshot.openedAt ?? '', iso)
     assert.equal(Date.parse(snapshot.reopenAt ?? '') - Date.parse(snapshot.openedAt ?? ''), 15000)

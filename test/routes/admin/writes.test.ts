@@ -16,7 +16,9 @@ test('a breaker is forced, and reset', async (t) => {
   const breaker = app.breakers.get('shop', '127.0.0.1:9')
   const forced = await post(app, '/admin/breakers/shop/127.0.0.1:9/force', { state: 'open', ttlMs: 60000, reason: 'a drill' })
   assert.equal(forced.statusCode, 200)
-  assert.deepEqual(forced.json(), JSON.parse(JSON.stringify(breaker.snapshot())))
+  // The rest of it goes on with the time.
+  const settled = ({ openFor: _openFor, explanation: _explanation, ...rest }: Record<string, unknown>): object => rest
+  assert.deepEqual(settled(forced.json()), settled(JSON.parse(JSON.stringify(breaker.snapshot()))))
   assert.deepEqual([forced.json().state, forced.json().force.reason, forced.json().lastTransition.cause], ['open', 'a drill', 'forced'])
   assert.equal(breaker.acquire(), null)
 
