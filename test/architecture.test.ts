@@ -122,6 +122,7 @@ const registeredElsewhere = new Set(['plugins/admin-listener/server.ts -> plugin
 const mayBeSkipped: Record<string, string> = {
   'test/conformance/quick.test.ts': 'suites that drive other programs',
   'test/deploy/systemd.test.ts': 'systemd-analyze judges the unit',
+  'test/docs/guide-tls.test.ts': 'haproxy runs the guide\'s configuration',
   'test/docs/guide-nginx.test.ts': 'nginx runs the guide\'s configuration',
   'test/e2e/shedding/descriptors.test.ts': 'prlimit takes a running process its descriptors'
 }

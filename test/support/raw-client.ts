@@ -37,6 +37,8 @@ export type Part = string | Buffer | number | (() => unknown)
 export interface RawOptions {
   /** 127.0.0.1 */
   host?: string
+  /** The address to come from; the system's choice by default. */
+  localAddress?: string
   /** Bounds the whole request, or each single wait of an interactive connection. 5000 */
   timeoutMs?: number
   /** Keep our half open when the peer ends its half. false */
@@ -82,10 +84,10 @@ const noResponse = toResponse({
   status: 0, reason: '', version: '', head: '', headers: [], interim: [], body: Buffer.alloc(0), trailers: [], complete: false
 })
 
-function open (port: number, { host = '127.0.0.1', allowHalfOpen = false }: RawOptions): Promise<{ socket: Socket, reader: ByteReader }> {
+function open (port: number, { host = '127.0.0.1', allowHalfOpen = false, localAddress }: RawOptions): Promise<{ socket: Socket, reader: ByteReader }> {
   return new Promise((resolve, reject) => {
     // Half open at first in any case: the reader wants to tell how the peer ended before our half follows.
-    const socket = connect({ port, host, allowHalfOpen: true, noDelay: true })
+    const socket = connect({ port, host, allowHalfOpen: true, noDelay: true, ...localAddress !== undefined && { localAddress } })
     socket.once('error', reject)
     socket.once('connect', () => {
       socket.off('error', reject)
