@@ -16,6 +16,7 @@ import edge from './plugins/edge.ts'
 import eventJournal from './plugins/event-journal.ts'
 import forwarder from './plugins/forwarder.ts'
 import healthPolling from './plugins/health-polling.ts'
+import history from './plugins/history.ts'
 import lifecycle from './plugins/lifecycle.ts'
 import listener from './plugins/listener.ts'
 import loadShedding from './plugins/load-shedding.ts'
@@ -56,6 +57,7 @@ const breakwater: FastifyPluginAsync<BreakwaterOptions & RegisterOptions> = asyn
   await app.register(configuration, { config, parse: parseConfig, diff: diffConfig })
   await app.register(listener, { pollMs: config.reload.pollMs })
   await app.register(eventJournal)
+  await app.register(history)
   await app.register(readiness, { pools: () => app.routeTable.pools() })
   await app.register(forwarder, { maxBodyBytes: () => app.configuration.current.server.maxBodyBytes })
   if (server.probes) await app.register(probes)

@@ -45,6 +45,8 @@ export type ShedReason = 'shed_capacity' | 'shed_pressure' | 'shed_priority'
 
 export interface Shedding {
   view (): SheddingView
+  /** Requests that have a place now. */
+  readonly inFlight: number
   /**
    * Whether a request of this priority, which has its place, may keep it: asked once the route is known. False, and counted: too
    * much of the gate is taken for it.
@@ -140,6 +142,7 @@ const loadShedding: FastifyPluginAsync<LoadSheddingOptions> = async (app, { rand
   })
 
   app.decorate('shedding', {
+    get inFlight () { return gate.inFlight },
     get retryAfterMs () { return options.retryAfterSeconds * 1000 },
     configure (changed: Omit<LoadSheddingOptions, 'random'>) {
       options = completeShedding(changed)

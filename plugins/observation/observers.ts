@@ -31,7 +31,7 @@ export type AttemptKind = 'first' | 'retry' | 'move' | 'hedge' | 'copy'
 
 /** One try at one upstream. Times are monotonic milliseconds, 0 where it has not come to that. */
 export interface ObservedAttempt {
-  readonly upstream: { readonly pool: string, readonly id: string }
+  readonly upstream: { readonly pool: string, readonly id: string, readonly inFlight: number }
   /** Its index in the pool's snapshot that it was picked from. */
   readonly index: number
   readonly lane: UpstreamLane

@@ -15,7 +15,7 @@ import { healthRoutes } from './health.ts'
 import { poolRoutes } from './pools.ts'
 import { refuse, setReplies } from './replies.ts'
 import { routingRoutes } from './routing.ts'
-import { SheddingView } from './schemas.ts'
+import { HistoryQuery, HistoryView, SheddingView } from './schemas.ts'
 
 export interface AdminRoutesOptions {
   /** The app that is shown. Default: the one that the routes are registered in. What it is not decorated with has no routes. */
@@ -52,6 +52,9 @@ const adminRoutes: FastifyPluginAsync<AdminRoutesOptions> = async (app, options)
     if (source.hasDecorator('routeTable')) routingRoutes(scope, source, configOf)
     if (config !== undefined) configRoutes(scope, source, configOf)
     if (source.hasDecorator('events')) eventRoutes(scope, source)
+    if (source.hasDecorator('history')) {
+      read(scope, '/history', { summary: 'The last 15 minutes in steps of 5 seconds', querystring: HistoryQuery, reply: HistoryView }, async (request) => source.history.since(request.query.since))
+    }
     refuseTheRest(scope, methods)
   })
 }
@@ -63,9 +66,11 @@ function markRoutes (app: FastifyInstance): Map<string, Set<string>> {
   app.addHook('onRoute', (route) => {
     route.config = { ...route.config, shedExempt: true, accessLog: false }
     if (!quieter) route.logLevel = 'warn'
-    const known = methods.get(route.routePath) ?? new Set()
+    // Below a prefix, Fastify makes two of a slash: with and without it.
+    const path = route.routePath === '' ? '/' : route.routePath
+    const known = methods.get(path) ?? new Set()
     for (const method of [route.method].flat()) known.add(method)
-    methods.set(route.routePath, known)
+    methods.set(path, known)
   })
   return methods
 }

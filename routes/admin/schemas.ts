@@ -305,3 +305,45 @@ export const StreamQuery = object({ since: Type.Optional(since) })
 export const StreamHeaders = Type.Object({
   'last-event-id': Type.Optional(Type.String({ pattern: '^[0-9]{1,15}$', description: 'Goes before `since`.' }))
 })
+
+export const HistoryQuery = object({
+  since: Type.Integer({ minimum: 0, default: 0, description: 'Number of the last step that is known; those after it are wanted. 0: all that are kept.' })
+})
+
+const figures = (description: string) => Type.Array(Type.Number({ minimum: 0 }), { description })
+const headTimes = (share: string) => Type.Array(nullable(Type.Number({ minimum: 0 })), { description: `Time to the head in ms that ${share} do not exceed; null where there was none.` })
+
+const attemptFigures = {
+  requests: figures('Attempts that ended.'),
+  failure: figures('Of these, failures.'),
+  cancelled: figures('Of these, left by the client.'),
+  ignored: figures('Of these, nobody\'s fault at the upstream.'),
+  p50: headTimes('50 %'),
+  p95: headTimes('95 %'),
+  p99: headTimes('99 %'),
+  inFlight: figures('The most at the same time.')
+}
+
+export const HistoryView = object({
+  run: Type.String({ description: 'Another run of the process numbers its steps anew.' }),
+  stepMs: count('Length of a step.'),
+  first: count('Number of the first step here.'),
+  last: Type.Integer({ minimum: 0, description: 'Number of the newest step that has ended; every array has a figure for each step from the first to it.' }),
+  endedAt: time('When that one ended.'),
+  gate: object({
+    requests: figures('Requests whose head was read.'),
+    refused: Type.Record(Type.String(), figures('Refused before an upstream was asked.'), { description: 'By reason; those that did not occur are left out.' }),
+    inFlight: figures('The most that were admitted and not answered at the same time.'),
+    loopDelayMs: figures('The most that the event loop was late.')
+  }),
+  all: object(attemptFigures, { description: 'Attempts at all upstreams.' }),
+  pools: Type.Record(Type.String(), object({
+    ...attemptFigures,
+    usable: Type.Array(nullable(Type.Integer({ minimum: 0 })), { description: 'The fewest upstreams that would have been sent requests; null where nobody looked.' }),
+    upstreams: Type.Record(Type.String(), object({
+      ...attemptFigures,
+      breaker: figures('The worst that was seen: 0 none, 1 closed, 2 half-open, 3 open.'),
+      out: figures('What was true at any time, as a sum: 1 unhealthy, 2 draining, 4 ejected.')
+    }))
+  }))
+})

@@ -10,6 +10,7 @@ import { build as buildAccessLog } from '../../examples/alone/access-log.ts'
 import { build as buildDiscovery } from '../../examples/alone/discovery.ts'
 import { build as buildEdge } from '../../examples/alone/edge.ts'
 import { build as buildHealthPolling } from '../../examples/alone/health-polling.ts'
+import { build as buildHistory } from '../../examples/alone/history.ts'
 import { build as buildLifecycle } from '../../examples/alone/lifecycle.ts'
 import { build as buildListener } from '../../examples/alone/listener.ts'
 import { build as buildLoadShedding } from '../../examples/alone/load-shedding.ts'
@@ -106,6 +107,18 @@ test('examples/alone/observation: told of each request once it has ended', async
   await ask(`${url}/nothing`)
   await until(() => told.length === 2, { what: 'two lines' })
   assert.deepEqual(told, ['GET 200 well', 'GET 404 well'])
+})
+
+test('examples/alone/history: failures and times are told once their step has ended', async (t) => {
+  const one = await upstream(t, { failEvery: 2 })
+  let now = 100
+  const url = await listen(t, await buildHistory([one.url], () => now))
+  for (let i = 0; i < 4; i++) await ask(`${url}/shop/`)
+  assert.equal((await ask(`${url}/failures`)).json().failures, 0)
+  now += 5000
+  const { failures, p95 } = (await ask(`${url}/failures`)).json()
+  assert.equal(failures, 2)
+  assert.ok(p95 > 0)
 })
 
 test('examples/alone/access-log: one line for each request, an unparsable one included, none for the route that says so', async (t) => {
