@@ -42,6 +42,11 @@ export interface Edge {
    * behind the last answer of its connection, and nothing may be done for it.
    */
   begin (request: FastifyRequest, reply: FastifyReply): boolean
+  /**
+   * The response that has to be sent before a pipelined request may be begun: such requests run side by side only where all of them
+   * are safe (RFC 9112 section 9.3.2). Null: it may begin.
+   */
+  before (response: ServerResponse): ServerResponse | null
   /** The exchanges on a connection that have not been answered whole, in their order; pipelined ones wait behind each other. */
   openOn (socket: Socket): Exchange[]
 }
@@ -62,12 +67,16 @@ const kLatest = Symbol('breakwater.latest')
 const kCount = Symbol('breakwater.requests')
 const kExchange = Symbol('breakwater.exchange')
 
-interface TaggedResponse extends ServerResponse { [kExchange]?: Exchange }
+const kBefore = Symbol('breakwater.before')
+
+interface TaggedResponse extends ServerResponse { [kExchange]?: Exchange, [kBefore]?: ServerResponse }
 const kEarlier = Symbol('breakwater.earlier')
+const kUnsafe = Symbol('breakwater.unsafeEarlier')
 
 type CountedSession = Http2Session & { [kCount]?: number }
 interface TaggedSocket extends Socket {
   [kPeer]?: Peer
+  [kUnsafe]?: number
   [kLatest]?: FastifyReply
   [kEarlier]?: Set<FastifyReply>
   /** Requests so far, where they are limited. */
@@ -150,14 +159,28 @@ function shareReason (socket: TaggedSocket, broken: ServerResponse): void {
   if (reason !== null) for (const open of openOn(socket)) open.fail(reason)
 }
 
+/** Methods that change nothing (RFC 9110 section 9.2.1). */
+const safeMethods = new Set<string | undefined>(['GET', 'HEAD', 'OPTIONS', 'TRACE'])
+
 /** A pipelined request: the one before it is not the latest any more, and is still to be answered. */
-function keepEarlier (socket: TaggedSocket, earlier: FastifyReply): void {
+function keepEarlier (socket: TaggedSocket, earlier: FastifyReply, { request, raw }: FastifyReply): void {
   const open = socket[kEarlier] ??= watchBreaks(socket)
   open.add(earlier)
   // Newer Nodes close a response that is destroyed while it waits at once, before its turn to break the connection.
   const response: TaggedResponse = earlier.raw
   response[kExchange] = earlier.request.exchange
-  response.on('close', () => { open.delete(earlier) })
+  const unsafe = safeMethods.has(earlier.request.raw.method) ? 0 : 1
+  socket[kUnsafe] = (socket[kUnsafe] ?? 0) + unsafe
+  response.on('close', () => {
+    open.delete(earlier)
+    socket[kUnsafe] = (socket[kUnsafe] ?? 0) - unsafe
+  })
+  if (socket[kUnsafe] > 0 || !safeMethods.has(request.raw.method)) (raw as TaggedResponse)[kBefore] = response
+}
+
+function before (response: TaggedResponse): ServerResponse | null {
+  const earlier = response[kBefore]
+  return earlier === undefined || earlier.closed ? null : earlier
 }
 
 function watchBreaks (socket: TaggedSocket): Set<FastifyReply> {
@@ -197,7 +220,7 @@ const edge: FastifyPluginAsync<EdgeOptions> = async (app, options) => {
     reply.header(requestIdHeader, id)
     if (reply.raw.socket === null) {
       closeWithConnection(socket, reply.raw)
-      if (socket[kLatest] !== undefined) keepEarlier(socket, socket[kLatest])
+      if (socket[kLatest] !== undefined) keepEarlier(socket, socket[kLatest], reply)
     }
     if (mayHaveLostFollowers(raw)) closeBehind(raw, reply.raw)
     socket[kLatest] = reply
@@ -215,7 +238,7 @@ const edge: FastifyPluginAsync<EdgeOptions> = async (app, options) => {
     else if (!session.closed) session.close()
   }
 
-  app.decorate('edge', { requestIdHeader, head, peerOf: (raw: IncomingMessage) => peerAt(raw.socket), begin, openOn })
+  app.decorate('edge', { requestIdHeader, head, peerOf: (raw: IncomingMessage) => peerAt(raw.socket), begin, before, openOn })
   // Asked now, as the system forgets who the peer was when that breaks the connection.
   app.server.on('connection', (socket: Socket) => { peerAt(socket) })
   app.server.on('session' as never, ({ socket }: Http2Session) => { peerAt(socket, '2.0') })

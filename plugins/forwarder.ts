@@ -129,6 +129,30 @@ class Forwarder implements ForwardHost, AttemptsContext {
     if (target === null || head === null) return refuse(reply, tooManyFields(raw) ? 'headers_too_large' : 'bad_request')
     const limit = options.maxBodyBytes ?? this.#maxBodyBytes()
     if (limit > 0 && head.contentLength > limit) return refuse(reply, 'body_too_large')
+    const before = reply.raw.socket === null ? this.#app.edge.before(reply.raw) : null
+    if (before === null) return this.#begin(reply, route, lane, target, head, limit)
+    before.once('close', () => { this.#beginInTurn(reply, route, target, head, limit) })
+    return reply
+  }
+
+  /** Of a request that had to wait for those before it on its connection. */
+  #beginInTurn (reply: FastifyReply, route: AnyRoute, target: Target, head: RequestHead, limit: number): void {
+    if (reply.sent || answererOf(reply.raw) !== undefined) return
+    const { raw, exchange } = reply.request
+    // The connection broke: those that wait are not closed yet.
+    if (raw.socket.destroyed || reply.raw.destroyed) return void refuse(reply, 'client_cancelled')
+    try {
+      const lane = this.#app.pools.lane(exchange.pool as string)
+      if (lane === undefined) refuse(reply, 'no_upstream_healthy')
+      else this.#begin(reply, route, lane, target, head, limit)
+    } catch (error) {
+      reply.send(error)
+    }
+  }
+
+  #begin (reply: FastifyReply, route: AnyRoute, lane: Terms['lane'], target: Target, head: RequestHead, limit: number): FastifyReply {
+    const { raw } = reply.request
+    const options = optionsOf(route)
     const terms = this.book.of(route, lane)
     const handshake = handshakeOf(raw)
     if (cannotCarry(lane.pool, handshake, raw)) return refuse(reply, 'protocol_mismatch')

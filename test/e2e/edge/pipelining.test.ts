@@ -137,3 +137,34 @@ test('CONNECT behind a large download does not make it stand still', async (t) =
   assert.deepEqual(response.responses.map((each) => [each.status, each.body.length > 1000000]), [[200, true], [400, false]])
   assert.equal((await accessLines(gateway, 2)).length, 2)
 })
+
+const put = (path: string): string => head(`PUT ${path} HTTP/1.1`, 'Host: shop', 'Content-Length: 5') + 'hello'
+
+test('a pipelined request that is not safe, or comes behind one, is not begun before the answer to the one before it', async (t) => {
+  const open = new Set<string>()
+  const beside: string[] = []
+  const gateway = await startBoth(t, {}, async (socket, { target }) => {
+    open.add(target)
+    for (const other of open) if (other !== target) beside.push([other, target].toSorted().join())
+    // Time enough for whoever would not wait.
+    await new Promise((resolve) => { setTimeout(resolve, 20) })
+    open.delete(target)
+    await send(socket, answer({ body: target }))
+  })
+  const response = await rawRequest(gateway.port, get('/1') + get('/2') + put('/3') + put('/4') + get('/5') + get('/6'), { methods: ['GET', 'GET', 'PUT', 'PUT', 'GET', 'GET'] })
+  assert.deepEqual(response.responses.map((each) => each.text()), ['/1', '/2', '/3', '/4', '/5', '/6'])
+  assert.deepEqual(beside.filter((pair) => pair !== '/1,/2' && pair !== '/5,/6'), [])
+  assert.deepEqual(gateway.behind.requests.slice(2, 5).map(({ target }) => target), ['/3', '/4', '/5'])
+  assert.equal((await accessLines(gateway, 6)).length, 6)
+})
+
+test('pipelined requests that wait are given up with their connection, and none of them is sent', async (t) => {
+  const gateway = await startBoth(t, {}, (socket) => stall(socket))
+  const client = await rawConnect(gateway.port)
+  await client.write(put('/1') + put('/2') + put('/3'))
+  await until(() => gateway.behind.requests.length === 1)
+  client.reset()
+  const lines = await accessLines(gateway, 3)
+  assert.deepEqual(lines.map(({ path, status, attempts }) => [path, status, attempts]).toSorted(), [['/1', 499, 1], ['/2', 499, 0], ['/3', 499, 0]])
+  assert.equal(gateway.behind.requests.length, 1)
+})
