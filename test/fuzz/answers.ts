@@ -78,7 +78,9 @@ export const answers: Campaign = {
         if (served > (method === 'POST' ? 1 : 2)) throw new Error(`the upstream got ${served} requests`)
         const { answers: all } = strictAnswers(got, [method])
         if (all.length > 1) throw new Error(`${all.length} answers: ${JSON.stringify(got.toString('latin1').slice(0, 600))}`)
-        if (all[0]?.body.toString('latin1') === 'stray' && !Buffer.concat(parts).toString('latin1').startsWith('HTTP/1.1 200 OK\r\nContent-Length: 5')) throw new Error('the client got the stray answer')
+        // Where the upstream's bytes can be read at all, the first answer is the one that was asked for.
+        const [own] = strictAnswers(Buffer.concat(parts), [method]).answers
+        if (own !== undefined && own.body.toString('latin1') !== 'stray' && all[0]?.body.toString('latin1') === 'stray') throw new Error('the client got the stray answer')
       }
     }
   }
