@@ -101,6 +101,11 @@ export const explanations: readonly Explanation[] = [
     kinds: ['request'], of: ['Connection that names a field', 'hop-by-hop fields', 'chunks with trailers', 'Upgrade'], when: /fields: only here \[\], only there \["(?:x-hop|x-same|proxy-connection|proxy-authorization|te|trailer|upgrade|keep-alive): /
   },
   {
+    name: 'trailers are asked for',
+    why: 'A client that says TE: trailers gets the trailers of answers: the upstream is told so. nginx drops both.',
+    kinds: ['request'], of: ['hop-by-hop fields'], when: /only here \["te: trailers"\], only there \[\]/
+  },
+  {
     name: 'fields of proxies are ours',
     why: 'From an untrusted client they are dropped, also when they are spelt with underscores.',
     kinds: ['request'], of: ['fields of proxies'], when: /fields: only here \[\], only there \["x_forwarded_for: /
