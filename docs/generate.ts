@@ -1,8 +1,11 @@
 /** Writes the pages that are made from the code: `npm run docs`. Runs from dist/docs/, two levels below the package's root. */
 import { writeFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
+import { openApiPage } from './openapi.ts'
 import { optionsPage } from './options-table.ts'
 
-const page = fileURLToPath(new URL('../../docs/options.md', import.meta.url))
-writeFileSync(page, optionsPage())
-process.stdout.write(`wrote ${page}\n`)
+for (const [name, page] of [['options.md', optionsPage()], ['openapi.json', await openApiPage()]] as const) {
+  const file = fileURLToPath(new URL(`../../docs/${name}`, import.meta.url))
+  writeFileSync(file, page)
+  process.stdout.write(`wrote ${file}\n`)
+}

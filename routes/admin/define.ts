@@ -15,6 +15,8 @@ interface Schemas<P extends TSchema | undefined, Q extends TSchema | undefined, 
   reply: TSchema
   /** Answers of other statuses that are no problem documents. */
   replies?: Record<number, TSchema>
+  /** Media types of a good answer, for its description. Default: application/json. */
+  produces?: readonly string[]
   /** Of the body, in bytes. */
   bodyLimit?: number
 }

@@ -22,6 +22,7 @@ export function eventRoutes (app: FastifyInstance, source: FastifyInstance): voi
     summary: 'The same, and then every event as it comes (server-sent events)',
     querystring: StreamQuery,
     headers: StreamHeaders,
+    produces: [streamFields['content-type']],
     reply: Type.String({ description: 'text/event-stream: `id` is the number of the event, `data` the event as JSON.' })
   }, (request, reply) => {
     if (request.method === 'HEAD') return reply.headers(streamFields).send()

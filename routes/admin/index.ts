@@ -12,10 +12,11 @@ import { discoveryRoutes } from './discovery.ts'
 import { eventRoutes } from './events.ts'
 import { originGuard, tokenGuard } from './guard.ts'
 import { healthRoutes } from './health.ts'
+import { openApiOf, type ShownRoute } from './openapi.ts'
 import { poolRoutes } from './pools.ts'
 import { refuse, setReplies } from './replies.ts'
 import { routingRoutes } from './routing.ts'
-import { HistoryQuery, HistoryView, SheddingView } from './schemas.ts'
+import { HistoryQuery, HistoryView, OpenApi, SheddingView } from './schemas.ts'
 
 export interface AdminRoutesOptions {
   /** The app that is shown. Default: the one that the routes are registered in. What it is not decorated with has no routes. */
@@ -36,7 +37,8 @@ const adminRoutes: FastifyPluginAsync<AdminRoutesOptions> = async (app, options)
   if (token === '' && !loopbackOnly) throw new TokenRequired()
 
   setReplies(app)
-  const methods = markRoutes(app)
+  const shown: ShownRoute[] = []
+  const methods = markRoutes(app, shown)
   app.addHook('onRequest', originGuard(loopbackOnly))
   if (source.hasDecorator('readiness')) await app.register(probes, { source })
 
@@ -55,12 +57,13 @@ const adminRoutes: FastifyPluginAsync<AdminRoutesOptions> = async (app, options)
     if (source.hasDecorator('history')) {
       read(scope, '/history', { summary: 'The last 15 minutes in steps of 5 seconds', querystring: HistoryQuery, reply: HistoryView }, async (request) => source.history.since(request.query.since))
     }
+    read(scope, '/openapi.json', { summary: 'These routes as an OpenAPI document', reply: OpenApi }, async () => openApiOf(shown, app.prefix))
     refuseTheRest(scope, methods)
   })
 }
 
-/** Admin calls are not shed and leave no access lines. Gives the methods of each path of ours. */
-function markRoutes (app: FastifyInstance): Map<string, Set<string>> {
+/** Admin calls are not shed and leave no access lines. Gives the methods of each path of ours, and notes each route. */
+function markRoutes (app: FastifyInstance, shown: ShownRoute[]): Map<string, Set<string>> {
   const methods = new Map<string, Set<string>>()
   const quieter = ['error', 'fatal', 'silent'].includes(app.log.level)
   app.addHook('onRoute', (route) => {
@@ -69,6 +72,7 @@ function markRoutes (app: FastifyInstance): Map<string, Set<string>> {
     // Below a prefix, Fastify makes two of a slash: with and without it.
     const path = route.routePath === '' ? '/' : route.routePath
     const known = methods.get(path) ?? new Set()
+    shown.push({ url: path, method: route.method, ...route.schema !== undefined && { schema: route.schema } })
     for (const method of [route.method].flat()) known.add(method)
     methods.set(path, known)
   })

@@ -347,3 +347,5 @@ export const HistoryView = object({
     }))
   }))
 })
+
+export const OpenApi = Type.Object({ openapi: Type.String(), paths: Type.Object({}, { additionalProperties: true }) }, { additionalProperties: true, description: 'This document.' })

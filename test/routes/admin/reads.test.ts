@@ -132,8 +132,8 @@ test('every answer is what its schema says, and every route has one', async (t) 
     }
   }
   assert.deepEqual([...new Set(checked)].toSorted(), [
-    'GET /admin/breakers', 'GET /admin/breakers/:pool/:upstream', 'GET /admin/config', 'GET /admin/events', 'GET /admin/health', 'GET /admin/pools',
-    'GET /admin/pools/:pool', 'GET /admin/routes', 'GET /admin/routes/match', 'GET /admin/shedding', 'POST /admin/breakers/:pool/:upstream/force',
+    'GET /admin/breakers', 'GET /admin/breakers/:pool/:upstream', 'GET /admin/config', 'GET /admin/events', 'GET /admin/health', 'GET /admin/openapi.json',
+    'GET /admin/pools', 'GET /admin/pools/:pool', 'GET /admin/routes', 'GET /admin/routes/match', 'GET /admin/shedding', 'POST /admin/breakers/:pool/:upstream/force',
     'POST /admin/breakers/:pool/:upstream/reset', 'POST /admin/health/:pool/:upstream/check', 'POST /admin/pools/:pool/upstreams/:upstream/drain',
     'POST /admin/pools/:pool/upstreams/:upstream/ready'
   ])
