@@ -211,6 +211,6 @@ test('an upstream that does not read makes the client wait: nothing piles up', a
   assert.ok(written < 40_000_000, `${written} bytes were taken for an upstream that reads nothing`)
   // Where the upstream stops reading, so do we: then its silence ends the exchange, whether or not the client still waits.
   client.reset()
-  await gateway.lines.waitFor('access')
+  await gateway.lines.waitFor('access', { timeoutMs: 15_000 })
   await gateway.idle()
 })
