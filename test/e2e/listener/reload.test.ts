@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { renameSync, writeFileSync } from 'node:fs'
 import { test } from 'node:test'
 import { connect } from 'node:tls'
+import adminRoutes from '../../../routes/admin/index.ts'
 import { certificate } from '../../config/certificate.ts'
 import { until, within } from '../../support/wait.ts'
 import { ask, Folder, startListener } from './support.ts'
@@ -79,4 +80,18 @@ test('who was let in by an authority that is trusted no more does not come back 
   const again = await ask(port, { ...client, session: session as Buffer }).catch(() => null)
   assert.equal(again?.text ?? '', '')
   assert.match((await ask(port, certificate({ name: 'client', by: { pair: fresh, name: 'fresh' } }))).text, /^HTTP\/1\.1 200 /)
+})
+
+test('GET /config shows the certificates that are in use', async (t) => {
+  const folder = new Folder(t)
+  const files = folder.issue('first.example')
+  const { port, app } = await startListener(t, { tls: { certificates: [files] } }, {
+    async extend (instance) {
+      await instance.register(adminRoutes, { source: instance, loopbackOnly: true, prefix: '/ops', config: () => ({}) })
+    }
+  })
+  const { text } = await ask(port, {}, 'GET /ops/config HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n')
+  const { status } = JSON.parse(text.slice(text.indexOf('\r\n\r\n'))) as { status: { certificates: object[] } }
+  assert.deepEqual(status.certificates, JSON.parse(JSON.stringify(app.listener.certificates())))
+  assert.equal(status.certificates.length, 1)
 })
