@@ -21,6 +21,7 @@ import lifecycle from './plugins/lifecycle.ts'
 import listener from './plugins/listener.ts'
 import loadShedding from './plugins/load-shedding.ts'
 import rateLimits from './plugins/rate-limits.ts'
+import metricsPlugin from './plugins/metrics.ts'
 import observation from './plugins/observation.ts'
 import readiness from './plugins/readiness.ts'
 import routing from './plugins/routing.ts'
@@ -42,7 +43,7 @@ export type BreakwaterOptions = Config | { pools: object, [section: string]: unk
 const breakwater: FastifyPluginAsync<BreakwaterOptions & RegisterOptions> = async (app, options) => {
   const { prefix: _prefix, logLevel: _logLevel, logSerializers: _logSerializers, ...given } = options
   const config = parseConfig(given, 'the options of breakwater')
-  const { server, admin, shedding, pools, routes } = config
+  const { server, admin, metrics, shedding, pools, routes } = config
   await app.register(edge, server)
   await app.register(observation)
   await app.register(accessLog)
@@ -60,6 +61,7 @@ const breakwater: FastifyPluginAsync<BreakwaterOptions & RegisterOptions> = asyn
   await app.register(history)
   await app.register(readiness, { pools: () => app.routeTable.pools() })
   await app.register(forwarder, { maxBodyBytes: () => app.configuration.current.server.maxBodyBytes })
+  if (metrics.enabled) await app.register(metricsPlugin, metrics)
   if (server.probes) await app.register(probes)
   await app.register(proxy)
   if (admin.enabled) {

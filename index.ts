@@ -13,6 +13,7 @@ export { default as history, type HistoryView, type TrafficHistory } from './plu
 export { default as lifecycle, type LifecycleOptions } from './plugins/lifecycle.ts'
 export { default as listener, type Listener, type ListenerOptions } from './plugins/listener.ts'
 export { default as loadShedding, type LoadSheddingOptions } from './plugins/load-shedding.ts'
+export { default as metrics, type EdgeMetrics, type ExpositionFormat, type MetricsPluginOptions } from './plugins/metrics.ts'
 export { default as observation, type AttemptKind, type ExchangeEnd, type ObservedAttempt, type Observer, type UnparsedRequest } from './plugins/observation.ts'
 export { default as rateLimits, type RateLimits } from './plugins/rate-limits.ts'
 export { default as readiness, type Readiness, type ReadinessOptions } from './plugins/readiness.ts'

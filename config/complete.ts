@@ -1,6 +1,7 @@
 /** Single sections of the configuration, completed and judged like the whole of it: for plugins that are registered alone. */
 import { Type, type Static, type TSchema } from 'typebox'
 import { checkBreaker } from './check-breaker.ts'
+import { checkMetrics } from './check-metrics.ts'
 import { checkPools } from './check-pools.ts'
 import { checkNamed, fieldNames } from './check-route-fields.ts'
 import { checkRoutes } from './check-routes.ts'
@@ -10,6 +11,7 @@ import { gather, linesOf, type Problem } from './error.ts'
 import { deepFreeze } from './freeze.ts'
 import { joinPath } from './path.ts'
 import { resolve } from './resolve.ts'
+import { MetricsOptions } from './schema-metrics.ts'
 import { BreakerOptions, Config, RateLimitOptions, SheddingOptions, type PoolOptions, type RouteOptions } from './schema.ts'
 import { checkStructure, rootOf } from './structure.ts'
 import { objectOf } from './values.ts'
@@ -41,6 +43,9 @@ export const completeBreaker = (input: unknown): BreakerOptions =>
 
 /** @throws TypeError that names each bad option by its path, like `shedding.maxInFlight` */
 export const completeShedding = (input: unknown): SheddingOptions => completeSection(SheddingOptions, input, 'shedding', (value, report) => { checkShedding(objectOf(value), report) })
+
+/** @throws TypeError that names each bad option by its path, like `metrics.durationBuckets` */
+export const completeMetrics = (input: unknown): MetricsOptions => completeSection(MetricsOptions, input, 'metrics', (value, report) => { checkMetrics(objectOf(value), report) })
 
 /**
  * Pools by their names. Reads the files that `tls` names.

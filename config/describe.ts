@@ -61,7 +61,8 @@ const textWords = ({ pattern, minLength = 0, maxLength }: JsonSchema): string =>
 const listWords = ({ items, minItems, maxItems }: JsonSchema): string => {
   const each = items === undefined ? '' : `, each ${describe(items)}`
   if (minItems === undefined) return `a list${each}`
-  return minItems === maxItems ? `a list of ${minItems}${each}` : `a list of at least ${minItems}${each}`
+  if (minItems === maxItems) return `a list of ${minItems}${each}`
+  return maxItems === undefined ? `a list of at least ${minItems}${each}` : `a list of ${minItems} to ${maxItems}${each}`
 }
 
 const mappingWords = ({ minProperties, patternProperties = {} }: JsonSchema): string => {

@@ -91,6 +91,7 @@ const exceptions: Record<string, string> = {
   'plugins/rate-limits.ts -> config/complete.ts': 'completes and checks its own options when registered alone',
   'plugins/routing.ts -> config/complete.ts': 'completes and checks its own options when registered alone',
   'plugins/load-shedding.ts -> config/complete.ts': 'completes and checks its own options when registered alone',
+  'plugins/metrics.ts -> config/complete.ts': 'completes and checks its own options when registered alone',
   'plugins/breaker-registry/options.ts -> config/complete.ts': 'completes and checks its own options when registered alone',
   'routes/admin/routing.ts -> config/redact.ts': 'which values of a route are secrets is decided in one place',
   'routes/admin/schemas.ts -> config/schema.ts': 'the admin routes describe the options by their own schema'

@@ -12,6 +12,7 @@ import { discoveryRoutes } from './discovery.ts'
 import { eventRoutes } from './events.ts'
 import { originGuard, tokenGuard } from './guard.ts'
 import { healthRoutes } from './health.ts'
+import { metricsRoutes } from './metrics.ts'
 import { openApiOf, type ShownRoute } from './openapi.ts'
 import { poolRoutes } from './pools.ts'
 import { refuse, setReplies } from './replies.ts'
@@ -53,6 +54,7 @@ const adminRoutes: FastifyPluginAsync<AdminRoutesOptions> = async (app, options)
     }
     if (source.hasDecorator('routeTable')) routingRoutes(scope, source, configOf)
     if (config !== undefined) configRoutes(scope, source, configOf)
+    if (source.hasDecorator('edgeMetrics')) metricsRoutes(scope, source)
     if (source.hasDecorator('events')) eventRoutes(scope, source)
     if (source.hasDecorator('history')) {
       read(scope, '/history', { summary: 'The last 15 minutes in steps of 5 seconds', querystring: HistoryQuery, reply: HistoryView }, async (request) => source.history.since(request.query.since))

@@ -23,6 +23,13 @@ test('upstreams: URLs, duplicates and weights', () => {
   deepEqual(bad({ pools: { x: pool, y: pool }, routes: [{ path: '/*', pool: 'x' }] }), [], 'two pools may share an upstream')
 })
 
+test('metrics: buckets rise', () => {
+  const buckets = (...durationBuckets: number[]) => bad({ ...withShop(urls('http://a')), metrics: { durationBuckets } })
+  deepEqual(buckets(0.5, 1), [])
+  deepEqual(buckets(1, 1, 0.5), ['metrics.durationBuckets[1]: must be above the one before (1), got 1', 'metrics.durationBuckets[2]: must be above the one before (1), got 0.5'])
+  deepEqual(buckets(), ['metrics.durationBuckets: must be a list of 1 to 50, each a number above 0 and at most 86400, got a list of 0'])
+})
+
 test('health and breaker: options that contradict each other', () => {
   deepEqual(bad(withShop({ health: { statuses: [299, 200] } })), ['pools.shop.health.statuses: must be a range from low to high, got [299, 200]'])
   deepEqual(bad(withShop({ health: { statuses: [204, 204], path: '/health?deep=1' } })), [])

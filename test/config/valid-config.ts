@@ -29,6 +29,7 @@ const special: Record<string, fc.Arbitrary<unknown> | null> = {
   'admin.token': fc.stringMatching(/^[!-~]{0,20}$/),
   'server.proxyProtocolFrom': fc.constantFrom([], ['10.0.0.0/8'], ['unix', 'fd00::/8']),
   'server.tls': null,
+  'metrics.durationBuckets': fc.uniqueArray(fc.integer({ min: 1, max: 86400 }), { minLength: 1, maxLength: 9 }).map(bounds => bounds.toSorted((a, b) => a - b)),
   'shedding.priorities.normal': fc.double({ min: 0.5, max: 1, noNaN: true }),
   'shedding.priorities.low': fc.double({ min: 0.01, max: 0.5, noNaN: true }),
   'pools.*.upstreams': fc.uniqueArray(fc.nat(999), { minLength: 1, maxLength: 4 }).chain(ids => fc.tuple(...ids.map((id, index) => upstream(id, index === 0)))),

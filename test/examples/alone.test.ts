@@ -15,6 +15,7 @@ import { build as buildLifecycle } from '../../examples/alone/lifecycle.ts'
 import { build as buildListener } from '../../examples/alone/listener.ts'
 import { build as buildLoadShedding } from '../../examples/alone/load-shedding.ts'
 import { build as buildObservation } from '../../examples/alone/observation.ts'
+import { build as buildMetrics } from '../../examples/alone/metrics.ts'
 import { build as buildProxy } from '../../examples/alone/proxy.ts'
 import { build as buildRateLimits } from '../../examples/alone/rate-limits.ts'
 import { build as buildReadiness } from '../../examples/alone/readiness.ts'
@@ -119,6 +120,17 @@ test('examples/alone/history: failures and times are told once their step has en
   const { failures, p95 } = (await ask(`${url}/failures`)).json()
   assert.equal(failures, 2)
   assert.ok(p95 > 0)
+})
+
+test('examples/alone/metrics: requests are counted, and orders beside them; the scrape is not', async (t) => {
+  const url = await listen(t, await buildMetrics())
+  await ask(`${url}/metrics`)
+  await post(`${url}/orders`, {})
+  await ask(`${url}/nothing`)
+  const { text, headers } = await ask(`${url}/metrics`)
+  assert.equal(headers['content-type'], 'text/plain; version=0.0.4; charset=utf-8')
+  const lines = text.split('\n').filter((line) => !line.startsWith('#') && !line.includes('duration') && !line.includes('build'))
+  assert.deepEqual(lines.filter((line) => line !== ''), ['shop_orders_total 1', 'edge_requests_total{route="none",method="POST",code="200"} 1', 'edge_requests_total{route="none",method="GET",code="404"} 1', 'edge_retry_total{route="none"} 0'])
 })
 
 test('examples/alone/access-log: one line for each request, an unparsable one included, none for the route that says so', async (t) => {
