@@ -14,6 +14,7 @@ import configuration from './plugins/configuration.ts'
 import discovery from './plugins/discovery.ts'
 import edge from './plugins/edge.ts'
 import eventJournal from './plugins/event-journal.ts'
+import flightRecorder from './plugins/flight-recorder.ts'
 import forwarder from './plugins/forwarder.ts'
 import healthPolling from './plugins/health-polling.ts'
 import history from './plugins/history.ts'
@@ -43,7 +44,7 @@ export type BreakwaterOptions = Config | { pools: object, [section: string]: unk
 const breakwater: FastifyPluginAsync<BreakwaterOptions & RegisterOptions> = async (app, options) => {
   const { prefix: _prefix, logLevel: _logLevel, logSerializers: _logSerializers, ...given } = options
   const config = parseConfig(given, 'the options of breakwater')
-  const { server, admin, metrics, shedding, pools, routes } = config
+  const { server, admin, metrics, shedding, recorder, pools, routes } = config
   await app.register(edge, server)
   await app.register(observation)
   await app.register(accessLog)
@@ -59,6 +60,7 @@ const breakwater: FastifyPluginAsync<BreakwaterOptions & RegisterOptions> = asyn
   await app.register(listener, { pollMs: config.reload.pollMs })
   await app.register(eventJournal)
   await app.register(history)
+  await app.register(flightRecorder, recorder)
   await app.register(readiness, { pools: () => app.routeTable.pools() })
   await app.register(forwarder, { maxBodyBytes: () => app.configuration.current.server.maxBodyBytes })
   if (metrics.enabled) await app.register(metricsPlugin, metrics)

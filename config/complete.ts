@@ -13,6 +13,7 @@ import { joinPath } from './path.ts'
 import { resolve } from './resolve.ts'
 import { MetricsOptions } from './schema-metrics.ts'
 import { BreakerOptions, Config, RateLimitOptions, SheddingOptions, type PoolOptions, type RouteOptions } from './schema.ts'
+import { RecorderOptions } from './schema-recorder.ts'
 import { checkStructure, rootOf } from './structure.ts'
 import { objectOf } from './values.ts'
 
@@ -52,6 +53,9 @@ export const completeMetrics = (input: unknown): MetricsOptions => completeSecti
  * @throws TypeError that names each bad option by its path, like `pools.shop.health.statuses`
  */
 export const completePools = (input: unknown): Record<string, PoolOptions> => completeSection(Config.properties.pools, input, 'pools', (value, report) => { checkPools(objectOf(value), report) })
+
+/** @throws TypeError that names each bad option by its path, like `recorder.maxBytes` */
+export const completeRecorder = (input: unknown): RecorderOptions => completeSection(RecorderOptions, input, 'recorder')
 
 const routesAlone = Type.Object({ routes: Config.properties.routes }, { additionalProperties: false })
 

@@ -149,7 +149,7 @@ export const diffConfig = (before: Config, after: Config): ConfigDiff => {
     ...comparePools(before.pools, after.pools),
     routes: compareRoutes(before.routes, after.routes),
     shedding: differences(before.shedding, after.shedding),
-    other: [...server.filter(path => liveServerOptions.has(path)), ...differences(before.reload, after.reload, 'reload')],
+    other: [...server.filter(path => liveServerOptions.has(path)), ...differences(before.reload, after.reload, 'reload'), ...differences(before.recorder, after.recorder, 'recorder')],
     needsRestart: [...server.filter(path => !liveServerOptions.has(path)), ...differences(before.admin, after.admin, 'admin'), ...differences(before.metrics, after.metrics, 'metrics')]
   }
   return { ...parts, same: isEmpty(parts) }

@@ -5,6 +5,7 @@
 import { Type, type Static } from 'typebox'
 import { bytesOrNone, count, flag, maxTimer, ms, msOrNone, object, oneOf, poolName, ratio, section, share, tokenPattern } from './schema-kit.ts'
 import { MetricsOptions } from './schema-metrics.ts'
+import { RecorderOptions } from './schema-recorder.ts'
 import { AdminOptions, ServerOptions } from './schema-server.ts'
 
 export const SheddingOptions = section('Admission: requests over a limit are refused at once with 503, never queued.', {
@@ -291,6 +292,7 @@ export const Config = object({
   reload: ReloadOptions,
   metrics: MetricsOptions,
   shedding: SheddingOptions,
+  recorder: RecorderOptions,
   pools: Type.Record(Type.String({ pattern: poolName }), PoolOptions, { additionalProperties: false, minProperties: 1, description: 'Named groups of upstreams.' }),
   routes: Type.Array(RouteOptions, { default: [], description: 'Which request goes to which pool. Left out with a single pool: everything goes there.' })
 })

@@ -1,5 +1,13 @@
 import { failureOf, type Reason } from './failure.ts'
 
+/** The numbers behind a reason. Never anything of a header field, a query or a body. */
+export type Evidence = Readonly<Record<string, string | number | readonly string[]>>
+
+/** Who wants to know why an exchange is refused or fails, at that moment. */
+export interface FailureWatch {
+  exchangeFailed (exchange: Exchange, reason: Reason, evidence: Evidence | null): void
+}
+
 /**
  * The facts of one client request on its way through, written by whoever learns them and read by the access log and its like.
  * It decides nothing.
@@ -26,6 +34,13 @@ export class Exchange {
   bytesIn = -1
   /** Of the distributed trace that it belongs to, 32 hexadecimal digits; null: it is not traced. */
   traceId: string | null = null
+  /** Whole milliseconds after `receivedAt` at which the gate let it in; -1: it has not. */
+  admittedMs = -1
+  /** null: nobody is told. */
+  watch: FailureWatch | null = null
+  /** What a recorder keeps here meanwhile: the latest attempt, and what there was to see when the exchange failed. */
+  latest: object | null = null
+  moment: object | null = null
 
   constructor (requestId: string, clientIp: string, receivedAt: number) {
     this.requestId = requestId
@@ -33,8 +48,11 @@ export class Exchange {
     this.receivedAt = receivedAt
   }
 
-  fail (reason: Reason): void {
-    this.reason ??= reason
+  /** @param evidence the numbers behind it, for people */
+  fail (reason: Reason, evidence: Evidence | null = null): void {
+    if (this.reason !== null) return
+    this.reason = reason
+    this.watch?.exchangeFailed(this, reason, evidence)
   }
 }
 

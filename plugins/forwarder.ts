@@ -9,7 +9,7 @@ import replyFrom from '@fastify/reply-from'
 import type { FastifyInstance, FastifyPluginAsync, FastifyReply } from 'fastify'
 import fp from 'fastify-plugin'
 import type { MirrorOptions } from '../config/schema.ts'
-import type { Exchange } from '../lib/exchange.ts'
+import type { Evidence, Exchange } from '../lib/exchange.ts'
 import { failureOf, type Reason } from '../lib/failure.ts'
 import { cookieOf } from '../lib/http/cookie.ts'
 import { keptRequestFields } from '../lib/http/field-limit.ts'
@@ -83,8 +83,11 @@ declare module 'fastify' {
      * @throws Error where there is no such pool, forward() was called before on this reply, or the request has been answered
      */
     forward (target: string | ForwardRoute | CompiledRoute): FastifyReply
-    /** Answers with the problem document of a reason, and notes the reason. Only notes it where another answer is on its way. */
-    refuse (reason: Reason): FastifyReply
+    /**
+     * Answers with the problem document of a reason, and notes the reason. Only notes it where another answer is on its way.
+     * @param evidence the numbers behind it, which the client is not told
+     */
+    refuse (reason: Reason, evidence?: Evidence): FastifyReply
   }
 }
 
@@ -122,13 +125,16 @@ class Forwarder implements ForwardHost, AttemptsContext {
     exchange.pool = name
     if (options.path !== undefined) exchange.route = options.path
     const { shedding } = this.#app as { shedding?: FastifyInstance['shedding'] }
-    if (shedding?.admits(options.priority ?? 'normal') === false) return refuse(reply, 'shed_priority', retryAfter(shedding.retryAfterMs, this.random))
+    const { priority = 'normal' } = options
+    if (shedding?.admits(priority) === false) {
+      return refuse(reply, 'shed_priority', retryAfter(shedding.retryAfterMs, this.random), { evidence: { priority, places: shedding.places(priority) } })
+    }
 
     const target = parseTarget(raw.url ?? '', raw.method ?? '')
     const head = target === null || !isKnownVersion(raw) || tooManyFields(raw) ? null : this.#app.edge.head.read(raw.rawHeaders, raw.method ?? '')
-    if (target === null || head === null) return refuse(reply, tooManyFields(raw) ? 'headers_too_large' : 'bad_request')
+    if (target === null || head === null) return refuseHead(reply, target)
     const limit = options.maxBodyBytes ?? this.#maxBodyBytes()
-    if (limit > 0 && head.contentLength > limit) return refuse(reply, 'body_too_large')
+    if (limit > 0 && head.contentLength > limit) return refuse(reply, 'body_too_large', undefined, { evidence: { bytes: head.contentLength, limit } })
     const before = reply.raw.socket === null ? this.#app.edge.before(reply.raw) : null
     if (before === null) return this.#begin(reply, route, lane, target, head, limit)
     before.once('close', () => { this.#beginInTurn(reply, route, target, head, limit) })
@@ -159,7 +165,7 @@ class Forwarder implements ForwardHost, AttemptsContext {
     const mirror = handshake === null ? this.#mirrorOf(options.mirror, raw, head) : null
     const now = performance.now()
     const body = bodyOf(reply, head, limit, keptBytes(terms, mirror === null ? -1 : head.contentLength), now)
-    if (limit > 0 && body instanceof Buffer && body.length > limit) return refuse(reply, 'body_too_large')
+    if (limit > 0 && body instanceof Buffer && body.length > limit) return refuse(reply, 'body_too_large', undefined, { evidence: { bytes: body.length, limit } })
     return this.#send(reply, route, terms, this.#partsOf(reply, target, head, route, terms, body, handshake !== null), body, mirror, handshake, now)
   }
 
@@ -259,8 +265,8 @@ class Forwarder implements ForwardHost, AttemptsContext {
     return lane === undefined ? null : this.book.of(route, lane)
   }
 
-  refuse (reply: FastifyReply, reason: Reason): FastifyReply {
-    return refuse(reply, reason, failureOf(reason).status === 503 ? retryAfter(1000, this.random) : undefined)
+  refuse (reply: FastifyReply, reason: Reason, evidence?: Evidence): FastifyReply {
+    return refuse(reply, reason, failureOf(reason).status === 503 ? retryAfter(1000, this.random) : undefined, evidence && { evidence })
   }
 
   attemptEnded (exchange: Exchange, { attempt, reason, outcome, error }: AttemptEnd, noRetry: NoRetry | null): void {
@@ -289,6 +295,14 @@ const optionsOf = (route: AnyRoute): Partial<CompiledRoute['options']> => route 
 /** How much of a body that streams is kept: for another attempt, or for a copy, which is wanted of all of it; -1: nothing. */
 const keptBytes = ({ retry }: Terms, copied: number): number => Math.max(retry.retries > 0 ? retry.maxBufferedBodyBytes : -1, copied)
 
+/** What of its head is wrong is told to people only. */
+function refuseHead (reply: FastifyReply, target: Target | null): FastifyReply {
+  const { raw } = reply.request
+  if (tooManyFields(raw)) return refuse(reply, 'headers_too_large', undefined, { evidence: { fields: raw.rawHeaders.length / 2 } })
+  const wrong = target === null ? 'target' : isKnownVersion(raw) ? 'header fields' : 'HTTP version'
+  return refuse(reply, 'bad_request', undefined, { evidence: { wrong } })
+}
+
 const isRepeatable = ({ method, headers }: IncomingMessage, { retry }: Terms): boolean =>
   mayRepeat(method ?? '', headers['idempotency-key'] !== undefined, retry.idempotencyKey)
 
@@ -312,8 +326,8 @@ const forwarder: FastifyPluginAsync<ForwarderOptions> = async (app, options) => 
   app.decorateReply('forward', function (this: FastifyReply, target: string | AnyRoute): FastifyReply {
     return instance.forward(this, typeof target === 'string' ? { pool: target } : target)
   })
-  app.decorateReply('refuse', function (this: FastifyReply, reason: Reason): FastifyReply {
-    return instance.refuse(this, reason)
+  app.decorateReply('refuse', function (this: FastifyReply, reason: Reason, evidence?: Evidence): FastifyReply {
+    return instance.refuse(this, reason, evidence)
   })
 
   let unsubscribe = (): void => {}

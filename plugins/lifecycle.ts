@@ -74,6 +74,7 @@ const lifecycle: FastifyPluginAsync<LifecycleOptions> = async (app, { delayMs = 
   const sockets = new Set<TrackedSocket>()
   let phase: Phase = 'serving'
   let incomplete: ShutdownIncompleteError | null = null
+  let drainingSince = 0
 
   function track (socket: TrackedSocket): void {
     sockets.add(socket)
@@ -114,7 +115,7 @@ const lifecycle: FastifyPluginAsync<LifecycleOptions> = async (app, { delayMs = 
     socket[kLatest] = reply.raw
     // Who asks whether the process lives and is ready is told so to the end.
     if (phase !== 'draining' || request.routeOptions.config.shedExempt === true) return done()
-    refuse(reply.header('connection', 'close'), 'draining', retryAfter(1000, random))
+    refuse(reply.header('connection', 'close'), 'draining', retryAfter(1000, random), { evidence: { drainingForMs: Math.round(performance.now() - drainingSince), graceMs } })
   })
 
   app.addHook('onListen', async () => {
@@ -127,6 +128,7 @@ const lifecycle: FastifyPluginAsync<LifecycleOptions> = async (app, { delayMs = 
     app.log.info({ delayMs, graceMs, connections: sockets.size }, 'shutdown_started')
     if (delayMs > 0) await sleep(delayMs)
     phase = 'draining'
+    drainingSince = performance.now()
     // Fastify does not mind that its server is closed when its turn comes.
     if (app.server.listening) app.server.close()
     const grace = setTimeout(cutAll, graceMs)

@@ -57,6 +57,8 @@ export interface Shedding {
    * are never refused for their priority.
    */
   refused (reason: ShedReason, priority: Exclude<Priority, 'high'>): number
+  /** How many places of the gate may be taken for a request of this priority to be admitted. */
+  places (priority: Priority): number
   /** The least Retry-After of a shed request, in ms. */
   readonly retryAfterMs: number
   /** Swaps the limits; places that are taken stay taken. @throws TypeError that names each bad option by its path */
@@ -101,6 +103,8 @@ const loadShedding: FastifyPluginAsync<LoadSheddingOptions> = async (app, { rand
   // It samples; the limits are judged here, because they may change while we run: without limits of its own it adds no hook.
   await app.register(underPressure, { eventLoopUtilizationMode: 'interval', sampleInterval: 1000, exposeStatusRoute: false } as never)
 
+  const places = (priority: Priority): number => priority === 'high' ? gate.limit : placesOf(options.priorities[priority], gate.limit)
+
   function shedRequest (reply: FastifyReply, reason: 'shed_capacity' | 'shed_pressure'): void {
     shed[reason]++
     refuse(reply, reason, retryAfter(options.retryAfterSeconds * 1000, random))
@@ -138,6 +142,9 @@ const loadShedding: FastifyPluginAsync<LoadSheddingOptions> = async (app, { rand
     response[kGate] = gate
     response.on('close', releasePlace)
     if (waits) closeWithConnection(request.raw.socket, response)
+    const { exchange } = request
+    // A hook of the app may have waited for something before.
+    if (exchange != null) exchange.admittedMs = Math.round(performance.now() - exchange.receivedAt)
     done()
   })
 
@@ -149,11 +156,12 @@ const loadShedding: FastifyPluginAsync<LoadSheddingOptions> = async (app, { rand
       gate.setLimit(options.maxInFlight)
     },
     admits (priority: Priority) {
-      if (priority === 'high' || gate.inFlight <= placesOf(options.priorities[priority], gate.limit)) return true
+      if (priority === 'high' || gate.inFlight <= places(priority)) return true
       shed.shed_priority++
       if (priority === 'low') shedLow++
       return false
     },
+    places,
     refused (reason: ShedReason, priority: Exclude<Priority, 'high'>) {
       const low = reason === 'shed_priority' ? shedLow : 0
       return priority === 'low' ? low : shed[reason] - low

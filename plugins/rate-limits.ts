@@ -89,7 +89,7 @@ const rateLimits: FastifyPluginAsync<RateLimitsOptions> = async (app, { random =
         const result = await count(request)
         if (result.isAllowed || !result.isExceeded) return true
         reply.headers({ 'ratelimit-limit': result.max, 'ratelimit-remaining': 0, 'ratelimit-reset': result.ttlInSeconds })
-        refuse(reply, 'rate_limited', retryAfter(result.ttl, random))
+        refuse(reply, 'rate_limited', retryAfter(result.ttl, random), { evidence: { max, windowMs, by: options.by, freeInMs: Math.round(result.ttl) } })
         return false
       }
     }

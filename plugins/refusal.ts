@@ -1,6 +1,7 @@
 /** How a request is refused, and that it gets one answer: Fastify's `reply.sent` stays false while onSend hooks are at work. */
 import type { ServerResponse } from 'node:http'
 import type { FastifyReply } from 'fastify'
+import type { Evidence } from '../lib/exchange.ts'
 import type { Reason } from '../lib/failure.ts'
 import { grpcRefusal, isGrpc } from '../lib/http/grpc.ts'
 import { problem, sendProblem } from '../lib/http/problem.ts'
@@ -32,11 +33,11 @@ const endsConnection = new Set<Reason>(['bad_request', 'headers_too_large'])
  * Refuses a request with the problem document of a reason, which is noted in its exchange. What the client may still be sending
  * is not read, so the connection is closed behind the answer; and so it is behind a malformed head. Does nothing where another answer is on its way.
  * @param retryAfterSeconds whole seconds, at least 1; left out where a retry would not help
- * @param told what the client is told in place of what the reason says
+ * @param told what the client is told in place of what the reason says; and, for people, the numbers behind it
  */
-export function refuse (reply: FastifyReply, reason: Reason, retryAfterSeconds?: number, told: { status?: number, detail?: string } = {}): FastifyReply {
+export function refuse (reply: FastifyReply, reason: Reason, retryAfterSeconds?: number, told: { status?: number, detail?: string, evidence?: Evidence } = {}): FastifyReply {
   const { request, raw } = reply
-  request.exchange?.fail(reason)
+  request.exchange?.fail(reason, told.evidence)
   if (answererOf(raw)?.giveWay() === false) return reply
   const refusal = isGrpc(request.raw.headers['content-type']) ? grpcRefusal(reason, told.detail) : problem(reason, request.id, told.detail, retryAfterSeconds, told.status)
   const last = endsConnection.has(reason)

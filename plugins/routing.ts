@@ -116,7 +116,7 @@ class AppRouting implements Routing {
     if (disabled !== undefined) {
       const { status, detail, retryAfterSeconds } = disabled
       noteRoute(reply, route)
-      refuse(reply, 'route_disabled', retryAfterSeconds > 0 ? retryAfterSeconds : undefined, { status, detail })
+      refuse(reply, 'route_disabled', retryAfterSeconds > 0 ? retryAfterSeconds : undefined, { status, detail, evidence: { answers: status } })
       return false
     }
     if (rateLimit === undefined) return true

@@ -48,9 +48,9 @@ const proxy: FastifyPluginAsync = async (app) => {
     const method = raw.method as string
     const { target, match } = app.routeTable.of(raw)
     if (target === null || !isUnderstood(raw)) {
-      reply.refuse('bad_request')
+      reply.refuse('bad_request', { wrong: target === null ? 'target' : 'HTTP version or Host' })
     } else if (refusedMethods.includes(method)) {
-      reply.header('allow', allowed).refuse('method_not_allowed')
+      reply.header('allow', allowed).refuse('method_not_allowed', { method, for: 'every route' })
     } else if (method === 'OPTIONS' && raw.headers['max-forwards'] === '0') {
       reply.code(204).header('allow', allowed).send()
     } else if (match === null) {
@@ -72,13 +72,13 @@ const proxy: FastifyPluginAsync = async (app) => {
 
   function refuseUnrouted (raw: IncomingMessage, { authority, path, search }: Target, reply: FastifyReply): void {
     if (hasNoOneHost(raw)) {
-      reply.refuse('bad_request')
+      reply.refuse('bad_request', { wrong: 'Host' })
       return
     }
     const { method = '', headers } = raw
     const methods = app.routeTable.allowed({ method, authority: authority ?? headers.host ?? '', path, search, headers })
-    if (methods.length === 0) reply.refuse('no_route')
-    else reply.header('allow', methods.join(', ')).refuse('method_not_allowed')
+    if (methods.length === 0) reply.refuse('no_route', { routes: app.routeTable.routes.length })
+    else reply.header('allow', methods.join(', ')).refuse('method_not_allowed', { method, allowed: methods })
   }
 }
 

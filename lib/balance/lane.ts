@@ -73,6 +73,10 @@ export class Lane<P extends Candidates<M>, M extends Member = Member> implements
   /** The pick: the member's index and the breaker's permit (0 where it has no breaker). */
   index = 0
   permit = 0
+  /** The latest pick went the long way: somebody was passed over for want of room or of a permit. */
+  searched = false
+  /** Kept by a recorder: what it has written down of the members. Null once the roster is not the same any more. */
+  note: object | null = null
 
   constructor (pool: P, breakerOf: (member: M) => SelectBreaker | null, random: Random, observer: LaneObserver<M> | null = null) {
     const { upstreams, options } = pool
@@ -100,6 +104,7 @@ export class Lane<P extends Candidates<M>, M extends Member = Member> implements
    */
   select (now: number, key = -1, preferred = -1, tried: readonly number[] | null = null): Reason | null {
     this.#look(now)
+    this.searched = false
     // A pool that waits for its discovery has nobody.
     if (tried === null && this.#balancers.length > 0) {
       if (preferred >= 0 && this.#roster.isIn(preferred) && this.#take(preferred, now)) return null
@@ -111,6 +116,7 @@ export class Lane<P extends Candidates<M>, M extends Member = Member> implements
         balancer.giveBack(index)
       }
     }
+    this.searched = true
     return this.#search(now, key, tried)
   }
 
@@ -183,6 +189,12 @@ export class Lane<P extends Candidates<M>, M extends Member = Member> implements
   /** The weight by which it is picked now, a slow start counted in; 0: it is not. */
   weightOf (index: number): number { return this.#roster.weights[index] ?? 0 }
 
+  /** It may be picked, as far as what changes from request to request lets it. */
+  isIn (index: number): boolean { return this.#roster.isIn(index) }
+  /** It is in, or kept out by its breaker alone. */
+  isWell (index: number): boolean { return this.#roster.isWell(index) }
+  tierOf (index: number): Tier { return this.#roster.tiers[this.#roster.tierOf(index)] as Tier }
+
   loadChanged (slot: number): void {
     this.#balancers[this.#roster.tierOf(slot)]?.loadChanged(slot)
   }
@@ -194,6 +206,7 @@ export class Lane<P extends Candidates<M>, M extends Member = Member> implements
     const roster = this.#roster
     this.#releaseExcess(now)
     roster.refresh(now)
+    this.note = null
     for (const [tier, { members, count }] of roster.tiers.entries()) this.#balancers[tier]?.update(members, count, roster.weights, now)
     if (roster.panic === signal.panic || this.#superseded) return
     signal.panic = roster.panic

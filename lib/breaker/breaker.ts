@@ -38,6 +38,11 @@ export class Breaker {
     return this.#outstanding
   }
 
+  /** Failures in a row, while they count. */
+  get consecutiveFailures (): number {
+    return this.#circuit.consecutive
+  }
+
   /** How many admissions enforce mode would have refused; counts in observe mode only, and only upwards. */
   get wouldRefuse (): number {
     return this.#wouldRefuse

@@ -1,5 +1,7 @@
+import type { TimeoutOptions } from '../../config/schema.ts'
 import type { Exchange } from '../../lib/exchange.ts'
 import type { Outcome, Reason } from '../../lib/failure.ts'
+import type { NoRetry } from '../../lib/retry/policy.ts'
 import type { AttemptKind, ObservedAttempt } from '../observation.ts'
 import type { Upstream } from '../upstream-pools/upstream.ts'
 import type { Answer } from './answer.ts'
@@ -24,7 +26,14 @@ export class AttemptRecord implements ObservedAttempt {
   outcome: Outcome | null = null
   reason: Reason | null = null
   error: string | null = null
-  protected readonly permit: number
+  readonly permit: number
+  connectMs = -1
+  settledMs = -1
+  noRetry: NoRetry | null = null
+  retryInMs = -1
+  before: ObservedAttempt | null = null
+  note: object | null = null
+  passed: object | null = null
   #placeHeld = true
   #observed = false
 
@@ -39,6 +48,8 @@ export class AttemptRecord implements ObservedAttempt {
   }
 
   get lane (): UpstreamLane { return this.terms.lane }
+  get limits (): TimeoutOptions { return this.terms.limits }
+  get retries (): number { return this.terms.retry.retries }
   get status (): number { return this.answer === null ? 0 : this.answer.status }
 
   /** True once no outcome can be reported any more. */
@@ -55,6 +66,8 @@ export class AttemptRecord implements ObservedAttempt {
   settle (outcome: Outcome, now: number): void {
     if (this.outcome !== null) return
     this.outcome = outcome
+    this.settledMs = Math.round(now - this.begunAt)
+    if (outcome === 'failure' && this.#observed) this.terms.observers?.attemptFailed(this.exchange, this)
     const { status, terms: { lane } } = this
     const gatewayFailure = outcome === 'failure' && (status === 0 || (status >= 502 && status <= 504))
     lane.settle(this.index, this.permit, outcome, gatewayFailure, now)

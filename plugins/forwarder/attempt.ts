@@ -164,6 +164,7 @@ export class Attempt extends AttemptRecord implements Handler, Carried {
     // Cancelled while undici was still connecting or queueing: this is the first moment at which it can be told.
     if (this.stage === 'done') return abort()
     this.#reused = this.upstream.connects === this.#connectsBefore
+    if (!this.#reused) this.connectMs = Math.round(performance.now() - this.begunAt)
     this.#onWire = true
     this.carrier?.begin()
     this.stage = 'send'

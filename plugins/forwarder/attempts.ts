@@ -138,6 +138,8 @@ export class Attempts implements AttemptOwner, Movable {
     const waitMs = this.#succession.waitMs(retryAfterMs)
     // A hedge may have left an answer that is none to be retried.
     const why = this.#held !== null && !this.#isRetried(this.#held) ? 'failure' : this.#succession.whyNot(attempt, retry, waitMs, retryAfterMs, performance.now())
+    attempt.noRetry = why
+    if (why === null) attempt.retryInMs = Math.round(waitMs)
     if (why === null) this.#arm(onBackoff, waitMs)
     else if (why !== 'off') this.#terms.counts.notRetried[why]++
     return why

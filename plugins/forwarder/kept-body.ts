@@ -134,7 +134,7 @@ export class KeptBody implements ClientBody {
     this.lastActivity = performance.now()
     this.#received += chunk.length
     if (this.#limit > 0 && this.#received > this.#limit) {
-      this.#failure = new BodyTooLargeError()
+      this.#failure = new BodyTooLargeError(this.#limit)
       this.#reader?.destroy(this.#failure)
     } else if (this.#reader !== null) {
       this.#pass(this.#reader, chunk)

@@ -11,7 +11,7 @@ export class ClientGoneError extends Error {
 /** The body has more bytes than allowed. */
 export class BodyTooLargeError extends Error {
   readonly code = 'BREAKWATER_BODY_TOO_LARGE'
-  constructor () { super('the request body is larger than allowed') }
+  constructor (limit: number) { super(`the request body is larger than ${limit} bytes`) }
 }
 
 /** A client's body that streams, as attempts and time limits see it. */
@@ -86,7 +86,7 @@ export class RequestBody extends Readable implements ClientBody {
     this.lastActivity = performance.now()
     this.#received += chunk.length
     if (this.#limit > 0 && this.#received > this.#limit) {
-      this.destroy(new BodyTooLargeError())
+      this.destroy(new BodyTooLargeError(this.#limit))
     } else if (!this.push(chunk)) {
       this.#source.pause()
     }

@@ -197,7 +197,7 @@ export class Tunnel implements OpenTunnel {
   #leave (reason: Reason): void {
     if (this.#leaving) return
     this.#leaving = true
-    this.#exchange.fail(reason)
+    this.#exchange.fail(reason, reason === 'tunnel_idle_timeout' ? { idleMs: this.#limitMs } : null)
     this.#toClient.leave()
     this.#toUpstream.leave()
     this.flowOver()

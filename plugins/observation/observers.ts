@@ -1,6 +1,8 @@
 import type { FastifyBaseLogger, FastifyReply, FastifyRequest } from 'fastify'
-import type { Exchange } from '../../lib/exchange.ts'
+import type { TimeoutOptions } from '../../config/schema.ts'
+import type { Evidence, Exchange, FailureWatch } from '../../lib/exchange.ts'
 import type { Outcome, Reason } from '../../lib/failure.ts'
+import type { NoRetry } from '../../lib/retry/policy.ts'
 import type { UpstreamLane } from '../forwarder/terms.ts'
 
 /** An exchange as it ended. */
@@ -49,6 +51,24 @@ export interface ObservedAttempt {
   readonly reason: Reason | null
   /** What the error said; for logs, never for clients. */
   readonly error: string | null
+  /** The breaker's: of a closed circuit (> 0), a probe's (< 0), or none (0). */
+  readonly permit: number
+  /** What holds for the exchange, in ms; 0: none. */
+  readonly limits: TimeoutOptions
+  /** How many further attempts the exchange may have. */
+  readonly retries: number
+  /** Whole ms after `begunAt`: a new connection was there; -1: it used one that was kept, or none. */
+  readonly connectMs: number
+  /** Whole ms after `begunAt`: it had its outcome; -1: it has not. */
+  readonly settledMs: number
+  /** Why no further attempt follows it; null: one does, or nobody has asked. */
+  readonly noRetry: NoRetry | null
+  /** How long the next one waits, in whole ms; -1: there is none to wait for. */
+  readonly retryInMs: number
+  /** Kept by a recorder: the attempt before it, what was believed of the pool when it was picked, and who was passed over then. */
+  before: ObservedAttempt | null
+  note: object | null
+  passed: object | null
 }
 
 /**
@@ -61,17 +81,21 @@ export interface Observer {
   /** The response has closed. */
   exchangeEnded? (request: FastifyRequest, reply: FastifyReply, end: ExchangeEnd): void
   unparsed? (request: UnparsedRequest): void
-  /** Nobody could be picked. */
+  /** It is refused or fails, for the first reason that was found; now is when the numbers behind that are to be seen. */
+  exchangeFailed? (exchange: Exchange, reason: Reason, evidence: Evidence | null): void
+  /** Nobody could be picked; `exchangeFailed` follows. */
   pickRefused? (exchange: Exchange, lane: UpstreamLane, reason: Reason, now: number): void
   /** @param exchange null: it is a copy */
   attemptBegun? (exchange: Exchange | null, attempt: ObservedAttempt): void
+  /** Its outcome is a failure, which the breaker is told next: what comes of that can name it. */
+  attemptFailed? (exchange: Exchange | null, attempt: ObservedAttempt): void
   /** It has an outcome, and its place is free again. */
   attemptEnded? (exchange: Exchange | null, attempt: ObservedAttempt): void
 }
 
 type Told = { [Name in keyof Observer]-?: Array<Observer & Required<Pick<Observer, Name>>> }
 
-export class Observers implements Required<Observer> {
+export class Observers implements Required<Observer>, FailureWatch {
   readonly #log: FastifyBaseLogger
   readonly #all = new Set<Observer>()
   #told: Told = toldOf([])
@@ -97,6 +121,7 @@ export class Observers implements Required<Observer> {
   follow (request: FastifyRequest, reply: FastifyReply): void {
     const { exchange } = request
     const response = reply.raw
+    exchange.watch = this
     this.exchangeBegun(request, reply)
     response.on('close', () => {
       if (!response.writableFinished) exchange.fail('client_cancelled')
@@ -118,12 +143,20 @@ export class Observers implements Required<Observer> {
     for (const each of this.#told.unparsed) try { each.unparsed(request) } catch (error) { this.#failed(error) }
   }
 
+  exchangeFailed (exchange: Exchange, reason: Reason, evidence: Evidence | null): void {
+    for (const each of this.#told.exchangeFailed) try { each.exchangeFailed(exchange, reason, evidence) } catch (error) { this.#failed(error) }
+  }
+
   pickRefused (exchange: Exchange, lane: UpstreamLane, reason: Reason, now: number): void {
     for (const each of this.#told.pickRefused) try { each.pickRefused(exchange, lane, reason, now) } catch (error) { this.#failed(error) }
   }
 
   attemptBegun (exchange: Exchange | null, attempt: ObservedAttempt): void {
     for (const each of this.#told.attemptBegun) try { each.attemptBegun(exchange, attempt) } catch (error) { this.#failed(error) }
+  }
+
+  attemptFailed (exchange: Exchange | null, attempt: ObservedAttempt): void {
+    for (const each of this.#told.attemptFailed) try { each.attemptFailed(exchange, attempt) } catch (error) { this.#failed(error) }
   }
 
   attemptEnded (exchange: Exchange | null, attempt: ObservedAttempt): void {
@@ -136,7 +169,7 @@ export class Observers implements Required<Observer> {
 }
 
 function toldOf (observers: Iterable<Observer>): Told {
-  const told: Told = { exchangeBegun: [], exchangeEnded: [], unparsed: [], pickRefused: [], attemptBegun: [], attemptEnded: [] }
+  const told: Told = { exchangeBegun: [], exchangeEnded: [], unparsed: [], exchangeFailed: [], pickRefused: [], attemptBegun: [], attemptFailed: [], attemptEnded: [] }
   for (const observer of observers) {
     for (const [name, list] of Object.entries(told)) if (observer[name as keyof Observer] !== undefined) (list as Observer[]).push(observer)
   }

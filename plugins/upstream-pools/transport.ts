@@ -158,6 +158,7 @@ export class Transport {
   get idleLimitMs (): number { return this.#idle?.limitMs(performance.now()) ?? 0 }
 
   get waiting (): number { return this.#waiting.size }
+  get maxWaiting (): number { return this.#maxConnections }
   get busy (): number { return this.#busy }
 
   /** Starts the waiter when a connection is free: at once, or in its turn. The caller has asked `hasRoom`. */

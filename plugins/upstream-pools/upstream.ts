@@ -93,8 +93,14 @@ export class Upstream implements Member {
   /** False when one more exchange would have to be refused with `upstream_capacity`. */
   get hasRoom (): boolean {
     const max = this.#maxInFlight
-    const { inFlight, share } = this.state
-    return (max === 0 || inFlight < (share === 1 ? max : Math.ceil(max * share))) && this.transport.hasRoom
+    return (max === 0 || this.state.inFlight < this.inFlightLimit) && this.transport.hasRoom
+  }
+
+  /** How many exchanges it may have now, a slow start counted in; 0: no limit. */
+  get inFlightLimit (): number {
+    const max = this.#maxInFlight
+    const { share } = this.state
+    return share === 1 ? max : Math.ceil(max * share)
   }
 
   // ---- its connections
@@ -102,6 +108,8 @@ export class Upstream implements Member {
   get dispatcher (): Sender { return this.transport.dispatcher }
   get connects (): number { return this.transport.connects }
   get waiting (): number { return this.transport.waiting }
+  /** So many may wait. */
+  get maxWaiting (): number { return this.transport.maxWaiting }
   get busyConnections (): number { return this.transport.busy }
   get connectionBroken (): boolean { return this.transport.connectionBroken }
   connector (): ConnectSettings { return this.transport.settings() }

@@ -16,6 +16,7 @@ import { metricsRoutes } from './metrics.ts'
 import { openApiOf, type ShownRoute } from './openapi.ts'
 import { poolRoutes } from './pools.ts'
 import { refuse, setReplies } from './replies.ts'
+import { requestRoutes } from './requests.ts'
 import { routingRoutes } from './routing.ts'
 import { HistoryQuery, HistoryView, OpenApi, SheddingView } from './schemas.ts'
 
@@ -56,6 +57,7 @@ const adminRoutes: FastifyPluginAsync<AdminRoutesOptions> = async (app, options)
     if (config !== undefined) configRoutes(scope, source, configOf)
     if (source.hasDecorator('edgeMetrics')) metricsRoutes(scope, source)
     if (source.hasDecorator('events')) eventRoutes(scope, source)
+    if (source.hasDecorator('recorder')) requestRoutes(scope, source)
     if (source.hasDecorator('history')) {
       read(scope, '/history', { summary: 'The last 15 minutes in steps of 5 seconds', querystring: HistoryQuery, reply: HistoryView }, async (request) => source.history.since(request.query.since))
     }

@@ -9,6 +9,7 @@ import { test } from 'node:test'
 import { build as buildAccessLog } from '../../examples/alone/access-log.ts'
 import { build as buildDiscovery } from '../../examples/alone/discovery.ts'
 import { build as buildEdge } from '../../examples/alone/edge.ts'
+import { build as buildFlightRecorder } from '../../examples/alone/flight-recorder.ts'
 import { build as buildHealthPolling } from '../../examples/alone/health-polling.ts'
 import { build as buildHistory } from '../../examples/alone/history.ts'
 import { build as buildLifecycle } from '../../examples/alone/lifecycle.ts'
@@ -246,4 +247,14 @@ test('examples/alone/listener: TLS with a certificate from a file, and what is i
     get({ port, host: '127.0.0.1', path: '/certificates', servername: 'shop.example', ca: cert }, (response) => { resolve(response.setEncoding('utf8').toArray()) }).on('error', reject)
   })
   assert.deepEqual(JSON.parse(text as string).map(({ file, names }: { file: string, names: string[] }) => [file, names]), [[files.cert, ['shop.example']]])
+})
+
+test('examples/alone/flight-recorder: the id of an answer finds what became of it', async (t) => {
+  const url = await listen(t, await buildFlightRecorder())
+  const id = String((await ask(`${url}/hello`)).headers['x-request-id'])
+  assert.match(await until(async () => {
+    const { text } = await ask(`${url}/why/${id}`)
+    return text.startsWith('no record') ? null : text
+  }), new RegExp(`^${id}: GET /hello -> 200\\n`))
+  assert.match((await ask(`${url}/why/other`)).text, /^no record: no request of this id has ended/)
 })

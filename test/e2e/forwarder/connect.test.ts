@@ -6,7 +6,6 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import type { TestContext } from 'node:test'
-import { createServer as createTlsServer } from 'node:tls'
 import { selfSigned } from '../../config/certificate.ts'
 import { answer } from '../../support/faulty-upstream.ts'
 import { startGateway, unlessStalled } from '../../support/gateway.ts'
@@ -14,6 +13,7 @@ import { closedPort } from '../../support/ports.ts'
 import { rawConnect, rawRequest } from '../../support/raw-client.ts'
 import { until } from '../../support/wait.ts'
 import { deafPort } from './deaf-port.ts'
+import { tlsServer } from './tls-server.ts'
 import { get, request } from './support.ts'
 
 for (const method of ['GET', 'POST']) {
@@ -94,21 +94,6 @@ test('a name that nobody knows is answered 502', async (t) => {
   await gateway.left({ counted: 'failure', status: 502, reason: 'dns_failed' })
 })
 
-async function tlsUpstream (t: TestContext, certificate: { cert: string, key: string }): Promise<number> {
-  const open = new Set<Socket>()
-  const server = createTlsServer(certificate, (socket) => {
-    open.add(socket)
-    socket.on('error', () => {})
-    socket.on('data', () => { socket.write(answer({ body: 'secret' })) })
-  })
-  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
-  t.after(() => {
-    for (const socket of open) socket.destroy()
-    server.close()
-  })
-  return (server.address() as AddressInfo).port
-}
-
 async function file (t: TestContext, content: string): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), 'breakwater-'))
   t.after(() => rm(folder, { recursive: true }))
@@ -117,7 +102,7 @@ async function file (t: TestContext, content: string): Promise<string> {
 }
 
 test('an upstream whose certificate nobody vouches for is answered 502, and gets no request', async (t) => {
-  const port = await tlsUpstream(t, selfSigned('shop.internal'))
+  const port = await tlsServer(t, selfSigned('shop.internal'))
   const gateway = await startGateway(t, { upstreams: [`https://127.0.0.1:${port}`] })
   assert.equal((await rawRequest(gateway.port, get)).status, 502)
   await gateway.left({ counted: 'failure', status: 502, reason: 'tls_failed' })
@@ -125,7 +110,7 @@ test('an upstream whose certificate nobody vouches for is answered 502, and gets
 
 test('an upstream whose certificate we trust is asked over TLS', async (t) => {
   const certificate = selfSigned('shop.internal')
-  const port = await tlsUpstream(t, certificate)
+  const port = await tlsServer(t, certificate)
   const ca = await file(t, certificate.cert)
   const gateway = await startGateway(t, { upstreams: [`https://127.0.0.1:${port}`], pool: { tls: { ca, servername: 'shop.internal' } } })
   for (let i = 0; i < 2; i++) {
@@ -137,14 +122,14 @@ test('an upstream whose certificate we trust is asked over TLS', async (t) => {
 
 test('a trusted certificate for another name is answered 502', async (t) => {
   const certificate = selfSigned('shop.internal')
-  const port = await tlsUpstream(t, certificate)
+  const port = await tlsServer(t, certificate)
   const gateway = await startGateway(t, { upstreams: [`https://127.0.0.1:${port}`], pool: { tls: { ca: await file(t, certificate.cert), servername: 'other.internal' } } })
   assert.equal((await rawRequest(gateway.port, get)).status, 502)
   await gateway.left({ counted: 'failure', status: 502, reason: 'tls_failed' })
 })
 
 test('with insecureSkipVerify the certificate is not looked at, and the log says so', async (t) => {
-  const port = await tlsUpstream(t, selfSigned('shop.internal'))
+  const port = await tlsServer(t, selfSigned('shop.internal'))
   const gateway = await startGateway(t, { upstreams: [`https://127.0.0.1:${port}`], pool: { tls: { insecureSkipVerify: true } } })
   assert.equal((await rawRequest(gateway.port, get)).text(), 'secret')
   await gateway.left({ counted: 'success', status: 200 })

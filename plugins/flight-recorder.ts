@@ -1,0 +1,147 @@
+/**
+ * The flight recorder: why requests were refused, failed, were retried or slow, with the numbers of that moment; and a sample of the
+ * others. Bounded in bytes. Decorates `app.recorder`.
+ */
+import type { FastifyPluginAsync } from 'fastify'
+import fp from 'fastify-plugin'
+import { completeRecorder } from '../config/complete.ts'
+import type { RecorderOptions } from '../config/schema-recorder.ts'
+import type { Reason } from '../lib/failure.ts'
+import { systemRandom, type Random } from '../lib/random.ts'
+import type { Entry } from '../lib/record/ring.ts'
+import { textOf } from '../lib/record/text.ts'
+import type { RequestRecord } from '../lib/record/types.ts'
+import { RecordReader } from '../lib/record/view.ts'
+import { Recorder, type Absence } from './flight-recorder/recorder.ts'
+import type {} from './configuration.ts'
+import type {} from './observation.ts'
+
+export type { RequestRecord }
+
+export interface FlightRecorderOptions extends Partial<RecorderOptions> {
+  /** What the sample is drawn by. Default: Math.random. */
+  random?: Random
+}
+
+/** Which records; all of them where nothing is said. */
+export interface RecordQuery {
+  reason?: Reason
+  pool?: string
+  /** Id of an upstream that had an attempt, or was a candidate. */
+  upstream?: string
+  /** Received at this time or later, epoch ms. */
+  since?: number
+  /** How many at most. Default: 50. */
+  limit?: number
+}
+
+export interface RecorderView {
+  readonly enabled: boolean
+  /** Records that are kept, what they take, and what they may. */
+  readonly records: number
+  readonly bytes: number
+  readonly maxBytes: number
+  /** When the oldest one was received, ISO 8601; null: there is none. */
+  readonly oldestAt: string | null
+  readonly slowMs: number
+  readonly sampleRatio: number
+}
+
+export interface FlightRecorder {
+  view (): RecorderView
+  /** The latest record of this request id. */
+  find (requestId: string): RequestRecord | undefined
+  /** A record as plain text. */
+  text (record: RequestRecord): string
+  /** Why there is no record of this id, in a sentence. */
+  whyMissing (requestId: string): string
+  /** The newest first. */
+  list (query?: RecordQuery): readonly RequestRecord[]
+  /** Swaps the options. What is kept stays, as far as it has room. @throws TypeError that names each bad option by its path */
+  configure (options: Partial<RecorderOptions>): void
+}
+
+declare module 'fastify' {
+  interface FastifyInstance {
+    recorder: FlightRecorder
+  }
+}
+
+const iso = (epochMs: number): string => new Date(epochMs).toISOString()
+
+const flightRecorder: FastifyPluginAsync<FlightRecorderOptions> = async (app, { random = systemRandom, ...given }) => {
+  const recorder = new Recorder(app, completeRecorder(given), random)
+  const { ring } = recorder
+  const startedAt = Date.now()
+  let leave: (() => void) | null = null
+
+  /** Where nothing is kept nobody looks. */
+  function follow (): void {
+    const { enabled } = recorder.options
+    if (enabled) leave ??= app.observers.add(recorder)
+    if (enabled || leave === null) return
+    leave()
+    leave = null
+    ring.clear()
+  }
+
+  const absences: Record<Absence, () => string> = {
+    not_kept: () => `it was answered well, in less than ${recorder.options.slowMs} ms and at the first attempt, and is not in the sample (${recorder.options.sampleRatio} of such requests)`,
+    too_old: () => `its record has made room for newer ones: the oldest that is kept is of ${iso(ring.oldestAt ?? Date.now())} (recorder.maxBytes is ${ring.bytes > 0 ? recorder.options.maxBytes : 0})`,
+    unknown: () => `no request of this id has ended in this process since ${iso(startedAt)}: it is under way, or another process had it, or it was a probe or an admin call, or so many have come since that it is forgotten`
+  }
+
+  app.decorate('recorder', {
+    view () {
+      const { enabled, maxBytes, slowMs, sampleRatio } = recorder.options
+      return { enabled, records: ring.size, bytes: ring.bytes, maxBytes, oldestAt: ring.oldestAt === null ? null : iso(ring.oldestAt), slowMs, sampleRatio }
+    },
+    find (requestId: string) {
+      const entry = ring.get(requestId)
+      return entry === undefined ? undefined : new RecordReader(iso).read(entry)
+    },
+    text: textOf,
+    whyMissing: (requestId: string) => recorder.options.enabled ? absences[recorder.absenceOf(requestId)]() : 'the recorder is off (recorder.enabled)',
+    list ({ reason, pool, upstream, since = 0, limit = 50 }: RecordQuery = {}) {
+      const reader = new RecordReader(iso)
+      const isWanted = (entry: Entry): boolean =>
+        entry.at >= since && (reason === undefined || entry.reason === reason) && (pool === undefined || entry.pool === pool) && mayConcern(entry, upstream)
+      const found: RequestRecord[] = []
+      for (const entry of ring.newest()) {
+        if (found.length >= limit) break
+        if (!isWanted(entry)) continue
+        const record = reader.read(entry)
+        if (upstream === undefined || concerns(record, upstream)) found.push(record)
+      }
+      return found
+    },
+    configure (options: Partial<RecorderOptions>) {
+      recorder.configure(completeRecorder(options))
+      follow()
+    }
+  })
+
+  follow()
+  if (app.hasDecorator('configuration')) {
+    app.configuration.on('event', ({ type }) => {
+      if (type !== 'config_reloaded') return
+      recorder.configure(app.configuration.current.recorder)
+      follow()
+    })
+  }
+  app.addHook('onClose', async () => { leave?.() })
+}
+
+/** A look at the text, before it is read. */
+function mayConcern ({ line, note }: Entry, upstream: string | undefined): boolean {
+  if (upstream === undefined) return true
+  const name = JSON.stringify(upstream)
+  return line.includes(name) || note?.text.includes(name) === true
+}
+
+/** It had an attempt there, or nobody could be picked and this is one of those that could not. */
+function concerns ({ attempts, candidates }: RequestRecord, upstream: string): boolean {
+  return attempts.length > 0 ? attempts.some((attempt) => attempt.upstream === upstream) : candidates.some((candidate) => candidate.upstream === upstream)
+}
+
+export default fp(flightRecorder, { name: 'breakwater-flight-recorder', fastify: '5.x', dependencies: ['breakwater-observation'] })

@@ -1,0 +1,39 @@
+import type { FastifyInstance } from 'fastify'
+import type { RequestRecord } from '../../plugins/flight-recorder.ts'
+import { read } from './define.ts'
+import { AdminError } from './replies.ts'
+import { RequestList, RequestParams, RequestsQuery, RequestView } from './schemas-requests.ts'
+
+/** GET /requests, /requests/:requestId */
+export function requestRoutes (app: FastifyInstance, source: FastifyInstance): void {
+  const { recorder } = source
+
+  read(app, '/requests', { summary: 'Requests that were recorded, the newest first', querystring: RequestsQuery, reply: RequestList }, async (request) => {
+    const { since, ...query } = request.query
+    const found = recorder.list({ ...query, ...since !== undefined && { since: Date.parse(since) } } as Parameters<typeof recorder.list>[0])
+    return { requests: found.map(row), recorder: recorder.view() }
+  })
+
+  read(app, '/requests/:requestId', {
+    summary: 'Why a request ended as it did; as readable text with Accept: text/plain', params: RequestParams, reply: RequestView
+  }, async (request, reply) => {
+    const { requestId } = request.params
+    const record = recorder.find(requestId)
+    if (record === undefined) throw new AdminError(404, `there is no record of request "${requestId}": ${recorder.whyMissing(requestId)}`)
+    if (!prefersText(request.headers.accept)) return record
+    // Sent past the schema's serializer, which would write it as JSON.
+    return reply.type('text/plain; charset=utf-8').serializer((text: unknown) => text as string).send(recorder.text(record))
+  })
+}
+
+function row ({ requestId, at, kept, method, path, route, pool, upstream, status, reason, ms, explanation, attempts }: RequestRecord): object {
+  return { requestId, at, kept, method, path, route, pool, upstream, status, reason, ms, explanation, attempts: attempts.length }
+}
+
+/** Text is asked for by name, and before JSON. */
+function prefersText (accept = ''): boolean {
+  const types = accept.split(',').map((each) => (each.split(';')[0] ?? '').trim().toLowerCase())
+  const text = types.indexOf('text/plain')
+  const json = types.indexOf('application/json')
+  return text !== -1 && (json === -1 || text < json)
+}

@@ -1,0 +1,72 @@
+/** The flight recorder over HTTP. */
+import assert from 'node:assert/strict'
+import { test, type TestContext } from 'node:test'
+import Fastify, { type FastifyInstance } from 'fastify'
+import { Ajv } from 'ajv'
+import adminRoutes from '../../../routes/admin/index.ts'
+import { RequestList, RequestView } from '../../../routes/admin/schemas-requests.ts'
+import { recordOf, scene, type Scene } from '../../e2e/explain/support.ts'
+import { request } from '../../e2e/forwarder/support.ts'
+import { answer, reset, send } from '../../support/faulty-upstream.ts'
+import { rawRequest } from '../../support/raw-client.ts'
+
+async function withAdmin (t: TestContext): Promise<Scene & { admin: FastifyInstance }> {
+  const made = await scene(t, (socket, { target }) => target === '/bad' ? reset(socket) : send(socket, answer()))
+  made.gateway.app.recorder.configure({ sampleRatio: 1 })
+  const admin = Fastify() as unknown as FastifyInstance
+  t.after(() => admin.close())
+  await admin.register(adminRoutes, { source: made.gateway.app, loopbackOnly: true })
+  return { ...made, admin }
+}
+
+const ajv = new Ajv({ strict: false, validateFormats: false })
+function conforms (schema: object, value: unknown): void {
+  assert.ok(ajv.validate(schema, value), JSON.stringify(ajv.errors))
+}
+
+test('a request is explained as JSON by its schema, and as text to who asks for that', async (t) => {
+  const { gateway, admin } = await withAdmin(t)
+  const got = await rawRequest(gateway.port, request('GET', '/bad'))
+  const { requestId } = got.json() as { requestId: string }
+  const record = await recordOf(gateway, got)
+  const json = await admin.inject(`/requests/${requestId}`)
+  assert.deepEqual([json.statusCode, json.json()], [200, JSON.parse(JSON.stringify(record))])
+  conforms(RequestView, json.json())
+  for (const member of ['requestId', 'at', 'route', 'pool', 'status', 'reason', 'gate', 'candidates', 'attempts']) assert.ok(member in json.json(), member)
+
+  const text = await admin.inject({ url: `/requests/${requestId}`, headers: { accept: 'text/plain' } })
+  assert.equal(text.headers['content-type'], 'text/plain; charset=utf-8')
+  assert.match(text.body, new RegExp(`^${requestId}: GET /bad -> 502 connection_reset\n`))
+  assert.match(text.body, /\n {2}127\.0\.0\.1:\d+ {2}picked {2}closed {3}got the request\n/)
+  for (const accept of ['*/*', 'application/json', 'application/json, text/plain', 'text/html']) {
+    assert.match(String((await admin.inject({ url: `/requests/${requestId}`, headers: { accept } })).headers['content-type']), /json/)
+  }
+})
+
+test('an unknown id is a 404 that says why', async (t) => {
+  const { gateway, admin } = await withAdmin(t)
+  const missing = await admin.inject('/requests/nobody-1')
+  assert.deepEqual([missing.statusCode, missing.headers['content-type']], [404, 'application/problem+json'])
+  assert.match(missing.json().detail, /^there is no record of request "nobody-1": no request of this id has ended in this process since /)
+  gateway.app.recorder.configure({ enabled: false })
+  assert.match((await admin.inject('/requests/nobody-1')).json().detail, /the recorder is off/)
+})
+
+test('they are listed, the newest first, by what is asked for', async (t) => {
+  const { gateway, admin } = await withAdmin(t)
+  for (const path of ['/1', '/bad', '/3']) await recordOf(gateway, await rawRequest(gateway.port, request('GET', path)))
+  const list = async (query: string): Promise<string[]> => {
+    const { statusCode, body } = await admin.inject(`/requests${query}`)
+    assert.equal(statusCode, 200, body)
+    const answered = JSON.parse(body) as { requests: Array<{ path: string, attempts: number, explanation: string }> }
+    conforms(RequestList, answered)
+    return answered.requests.map(({ path }) => path)
+  }
+  assert.deepEqual(await list(''), ['/3', '/bad', '/1'])
+  assert.deepEqual(await list('?reason=connection_reset'), ['/bad'])
+  assert.deepEqual(await list(`?pool=shop&upstream=${encodeURIComponent(gateway.upstream().id)}&limit=2`), ['/3', '/bad'])
+  assert.deepEqual(await list('?upstream=127.0.0.1:1'), [])
+  assert.deepEqual(await list(`?since=${new Date(Date.now() - 60000).toISOString()}`), ['/3', '/bad', '/1'])
+  assert.deepEqual(await list(`?since=${new Date(Date.now() + 60000).toISOString()}`), [])
+  for (const wrong of ['?reason=odd', '?limit=0', '?since=yesterday', '?other=1']) assert.equal((await admin.inject(`/requests${wrong}`)).statusCode, 400, wrong)
+})
