@@ -1,5 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { Http2Stream } from 'node:http2'
 import type { Socket } from 'node:net'
+import { breakStream } from './http2/abort.ts'
 
 /** Node keeps the connection that TLS is made on. */
 interface WrappingSocket extends Socket { _parent?: Socket | null }
@@ -21,7 +23,9 @@ export function reset (socket: WrappingSocket): void {
  * Breaks a response off so that no client takes it for whole: by a reset, since on a connection that ends the message by closing
  * (HTTP/1.0) an orderly end would complete it.
  */
-export function abortConnection (response: ServerResponse): void {
+export function abortConnection (response: ServerResponse & { stream?: Http2Stream }): void {
+  // Of a connection that it shares with others, it breaks its own stream.
+  if (response.stream !== undefined) return breakStream(response.stream)
   const socket = response.socket
   // One that waits behind another is broken off in its turn, once the other has been sent.
   if (socket === null) response.once('socket', (own: Socket) => { breakBy(own, response) })
@@ -103,6 +107,8 @@ const lingerMs = 5000
  * on to send is dropped, for a bounded time.
  */
 export function linger (request: IncomingMessage, response: ServerResponse): void {
+  // Over HTTP/2 the stream is reset behind the answer, and the client told so.
+  if (request.httpVersionMajor === 2) return
   if (!bodyPending(request)) return keepAfterExpect(response)
   // Told here as well as in the head, which hooks may still hold back: no further request may begin meanwhile.
   response.shouldKeepAlive = false

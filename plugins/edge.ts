@@ -4,7 +4,7 @@
  */
 import { randomUUID } from 'node:crypto'
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http'
-import type { Http2Session } from 'node:http2'
+import type { Http2Session, ServerHttp2Session } from 'node:http2'
 import type { Socket } from 'node:net'
 import type { TLSSocket } from 'node:tls'
 import type { FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify'
@@ -15,6 +15,9 @@ import { RequestHeadReader } from '../lib/http/request-head.ts'
 import { isRequestId } from '../lib/http/request-id.ts'
 import { compileTrust, plainAddress, type Trust } from '../lib/http/trust.ts'
 import { closeBehind, hearNoMore, onBreak } from './connection.ts'
+import { socketOf, type ClientRequest } from './http2/client-request.ts'
+import type { Flood } from './http2/client-sessions.ts'
+import { refuse } from './refusal.ts'
 import { mayHaveLostFollowers } from './upgrading-message.ts'
 import { closeWithConnection } from './waiting-responses.ts'
 
@@ -25,6 +28,8 @@ export interface EdgeOptions {
   requestIdHeader?: string
   /** Fields never accepted from clients. */
   stripRequestHeaders?: readonly string[]
+  /** Size of a request's head over HTTP/2, in bytes; HTTP/1 has the server's own limit. Default: 65536. */
+  maxHeaderBytes?: number
   /** After so many requests a connection is closed; the last answer says so, or GOAWAY does (HTTP/2). Default: 0, no limit. */
   maxRequestsPerConnection?: number
   /** Where clients show certificates, upstreams are told them (RFC 9440) in `header`, which is never accepted from clients. Default: they do not. */
@@ -183,6 +188,19 @@ function before (response: TaggedResponse): ServerResponse | null {
   return earlier === undefined || earlier.closed ? null : earlier
 }
 
+/** Requests over HTTP/2 wait for nobody, and none is the connection's latest. */
+function beginStream (socket: TaggedSocket, { raw }: FastifyRequest, reply: FastifyReply): void {
+  const open = socket[kEarlier] ??= new Set()
+  open.add(reply)
+  reply.raw.on('close', () => { open.delete(reply) })
+  ;(raw as Partial<Pick<ClientRequest, 'onLate'>>).onLate = () => { refuseLate(reply) }
+}
+
+/** The body of a request is too long in coming. Once an answer has begun, the limits of its route are those that count. */
+function refuseLate (reply: FastifyReply): void {
+  if (!reply.raw.headersSent && !reply.raw.destroyed) refuse(reply, 'request_timeout')
+}
+
 function watchBreaks (socket: TaggedSocket): Set<FastifyReply> {
   onBreak(socket, (response) => { shareReason(socket, response) })
   return new Set()
@@ -198,7 +216,7 @@ function openOn (socket: TaggedSocket): Exchange[] {
 const edge: FastifyPluginAsync<EdgeOptions> = async (app, options) => {
   const trust = compileTrust(options.trustedProxies ?? [])
   const requestIdHeader = (options.requestIdHeader ?? 'x-request-id').toLowerCase()
-  const { maxRequestsPerConnection = 0 } = options
+  const { maxRequestsPerConnection = 0, maxHeaderBytes = 65536 } = options
   const certificateHeader = options.tls?.clientCertificates?.header.toLowerCase() ?? null
   const stripped = [...options.stripRequestHeaders ?? [], ...certificateHeader === null ? [] : [certificateHeader]]
   const head = new RequestHeadReader(stripped.map((name) => name.toLowerCase()), requestIdHeader)
@@ -222,8 +240,12 @@ const edge: FastifyPluginAsync<EdgeOptions> = async (app, options) => {
       closeWithConnection(socket, reply.raw)
       if (socket[kLatest] !== undefined) keepEarlier(socket, socket[kLatest], reply)
     }
-    if (mayHaveLostFollowers(raw)) closeBehind(raw, reply.raw)
-    socket[kLatest] = reply
+    if (raw.httpVersionMajor === 2) {
+      beginStream(socket, request, reply)
+    } else {
+      if (mayHaveLostFollowers(raw)) closeBehind(raw, reply.raw)
+      socket[kLatest] = reply
+    }
     if (maxRequestsPerConnection > 0) countRequest(socket, raw, reply.raw)
     return true
   }
@@ -241,11 +263,17 @@ const edge: FastifyPluginAsync<EdgeOptions> = async (app, options) => {
   app.decorate('edge', { requestIdHeader, head, peerOf: (raw: IncomingMessage) => peerAt(raw.socket), begin, before, openOn })
   // Asked now, as the system forgets who the peer was when that breaks the connection.
   app.server.on('connection', (socket: Socket) => { peerAt(socket) })
-  app.server.on('session' as never, ({ socket }: Http2Session) => { peerAt(socket, '2.0') })
+  app.server.on('session', (session: ServerHttp2Session) => { peerAt(socketOf(session), '2.0') })
+  app.server.on('flood', ({ what, address }: Flood) => { app.log.warn({ what, client_ip: address }, 'http2_flood') })
   app.decorateRequest('exchange', null as unknown as Exchange)
   app.addHook('onRequest', (request, reply, done) => {
     // A request behind the last one stops here: without an answer, a line, or a trace anywhere.
-    if (begin(request, reply)) done()
+    if (!begin(request, reply)) return
+    const fault = request.raw.httpVersionMajor === 2 ? (request.raw as unknown as Partial<ClientRequest>).faultOf?.(maxHeaderBytes) ?? null : null
+    if (fault === null) return done()
+    const { observers } = app as { observers?: { follow (request: FastifyRequest, reply: FastifyReply): void } }
+    observers?.follow(request, reply)
+    refuse(reply, fault)
   })
 }
 

@@ -3,14 +3,17 @@
  * closed at once; what is left at the end of the grace is cut and `app.close()` rejects. Decorates `app.lifecycle`.
  */
 import type { ServerResponse } from 'node:http'
+import type { ServerHttp2Session } from 'node:http2'
 import { Socket } from 'node:net'
 import { setImmediate as turn, setTimeout as sleep } from 'node:timers/promises'
 import type { FastifyPluginAsync } from 'fastify'
 import fp from 'fastify-plugin'
 import type { ServerOptions } from '../config/schema-server.ts'
+import type { Exchange } from '../lib/exchange.ts'
 import { retryAfter } from '../lib/http/problem.ts'
 import { systemRandom, type Random } from '../lib/random.ts'
 import type {} from './edge.ts'
+import { socketOf } from './http2/client-request.ts'
 import { refuse } from './refusal.ts'
 import { tunnelOn } from './tunnels.ts'
 
@@ -81,6 +84,18 @@ const lifecycle: FastifyPluginAsync<LifecycleOptions> = async (app, { delayMs = 
     socket.on('close', () => { sockets.delete(socket) })
   }
   app.server.on('connection', track)
+  const sessions = new Set<ServerHttp2Session>()
+  app.server.on('session', (session: ServerHttp2Session) => {
+    sessions.add(session)
+    session.on('close', () => { sessions.delete(session) })
+    if (phase === 'draining') session.close()
+  })
+
+  function noteLatest (socket: TrackedSocket, response: ServerResponse): void {
+    // Fastify opens a second server where it listens on "localhost", and would wait for nobody there. (An injected request has no socket.)
+    if (socket[kLatest] === undefined && !sockets.has(socket) && socket instanceof Socket) track(socket)
+    socket[kLatest] = response
+  }
 
   // Accepting may fail (no descriptors left): nobody else listens, and an error that nobody listens to ends the process.
   let toldAt = -Infinity
@@ -92,27 +107,31 @@ const lifecycle: FastifyPluginAsync<LifecycleOptions> = async (app, { delayMs = 
     app.log.error({ err: error }, 'listener_error')
   })
 
+  const openOn = (socket: Socket): Exchange[] => app.hasDecorator('edge') ? app.edge.openOn(socket) : []
+
   function cutAll (): void {
-    const open = [...sockets].filter(owesAnswer).length
+    const open = [...sockets].filter(owesAnswer).length + [...sessions].filter((session) => openOn(socketOf(session)).length > 0).length
     if (open > 0) {
       incomplete = new ShutdownIncompleteError(open)
       app.log.error({ open, graceMs }, 'shutdown_incomplete')
     }
     for (const socket of sockets) {
       // We cut these: the log must not say that their clients left.
-      if (app.hasDecorator('edge')) for (const exchange of app.edge.openOn(socket)) exchange.fail('draining')
+      for (const exchange of openOn(socket)) exchange.fail('draining')
       tunnelOn(socket)?.cut()
       socket.destroy()
+    }
+    for (const session of sessions) {
+      for (const exchange of openOn(socketOf(session))) exchange.fail('draining')
+      session.destroy()
     }
   }
 
   app.decorate('lifecycle', { get phase () { return phase } })
 
   app.addHook('onRequest', (request, reply, done) => {
-    const socket: TrackedSocket = request.raw.socket
-    // Fastify opens a second server where it listens on "localhost", and would wait for nobody there. (An injected request has no socket.)
-    if (socket[kLatest] === undefined && !sockets.has(socket) && socket instanceof Socket) track(socket)
-    socket[kLatest] = reply.raw
+    // Sessions of HTTP/2 know themselves what is open on them.
+    if (request.raw.httpVersionMajor !== 2) noteLatest(request.raw.socket, reply.raw)
     // Who asks whether the process lives and is ready is told so to the end.
     if (phase !== 'draining' || request.routeOptions.config.shedExempt === true) return done()
     refuse(reply.header('connection', 'close'), 'draining', retryAfter(1000, random), { evidence: { drainingForMs: Math.round(performance.now() - drainingSince), graceMs } })
@@ -132,7 +151,8 @@ const lifecycle: FastifyPluginAsync<LifecycleOptions> = async (app, { delayMs = 
     // Fastify does not mind that its server is closed when its turn comes.
     if (app.server.listening) app.server.close()
     const grace = setTimeout(cutAll, graceMs)
-    while (sockets.size > 0) {
+    for (const session of sessions) session.close()
+    while (sockets.size + sessions.size > 0) {
       for (const socket of sockets) {
         tunnelOn(socket)?.goAway()
         if (isIdle(socket)) socket.destroySoon()

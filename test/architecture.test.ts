@@ -110,6 +110,10 @@ const sharedHelpers: Record<string, string> = {
   'plugins/tunnels.ts': 'the tunnel that a connection has become, for who stops it',
   'plugins/http2/negotiated.ts': 'sends over the HTTP version that the other side picks',
   'plugins/http2/sessions.ts': 'sends over HTTP/2',
+  'plugins/http2/abort.ts': 'how a stream is reset',
+  'plugins/http2/client-request.ts': 'a request over HTTP/2 as HTTP/1 would have brought it',
+  'plugins/http2/client-response.ts': 'a response over HTTP/2 as HTTP/1 has them',
+  'plugins/http2/client-sessions.ts': 'time limits and floods of clients\' sessions',
   'plugins/http2/errors.ts': 'what ends an exchange over HTTP/2, as it is classified',
   'plugins/upgrading-message.ts': 'the message class of a server that carries WebSockets'
 }

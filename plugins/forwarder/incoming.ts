@@ -15,7 +15,9 @@ export function isKnownVersion (raw: IncomingMessage): boolean {
 }
 
 /** True for a client that takes trailers, and whose protocol has them. */
-export function wantsTrailers ({ httpVersion, headers: { te } }: IncomingMessage): boolean {
+export function wantsTrailers ({ httpVersion, httpVersionMajor, headers: { te } }: IncomingMessage): boolean {
+  // Over HTTP/2 they are part of every message.
+  if (httpVersionMajor === 2) return true
   return te !== undefined && httpVersion !== '1.0' && takesTrailers(te as string)
 }
 

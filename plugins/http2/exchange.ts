@@ -2,6 +2,7 @@ import { constants, type ClientHttp2Stream, type IncomingHttpHeaders } from 'nod
 import { Readable } from 'node:stream'
 import { cancelStream } from './abort.ts'
 import { codeName, GivenUpError, StreamClosedError } from './errors.ts'
+import { hasRemoteEnded, watchRemoteEnd } from './remote-end.ts'
 import { requestFields } from './request-fields.ts'
 import type { Handler, SendOptions } from './sender.ts'
 import type { Session } from './session.ts'
@@ -14,9 +15,6 @@ const maxHeadBytes = 65536
 /** An upstream that has not answered for so long, in ms, may be gone. */
 const doubtMs = 100
 
-/** A stream that knows whether the other side has ended it: Node ends its readable side for a reset without an error, too. */
-interface WatchedStream extends ClientHttp2Stream { remoteEnded?: boolean }
-
 /**
  * One request on a stream of its own. What becomes of the stream becomes of this exchange alone; it ends once, by `onComplete` or by
  * `onError`, and holds its place on the session until the stream is closed on both sides.
@@ -25,7 +23,7 @@ export class Http2Exchange {
   readonly options: SendOptions
   readonly handler: Handler
   #session: Session | null = null
-  #stream: WatchedStream | null = null
+  #stream: ClientHttp2Stream | null = null
   #over = false
   #holds = false
   #sentAt = 0
@@ -68,13 +66,13 @@ export class Http2Exchange {
     const fields = requestFields({ method, path, headers: headers as string[], trailers }, origin.protocol.slice(0, -1), origin.host)
     const content = Buffer.isBuffer(body) ? body : body instanceof Readable ? body : null
     if (Buffer.isBuffer(content)) fields['content-length'] ??= String(content.length)
-    const stream: WatchedStream = session.request(fields, { endStream: content === null, waitForTrailers: content !== null && requestTrailers !== null })
+    const stream = session.request(fields, { endStream: content === null, waitForTrailers: content !== null && requestTrailers !== null })
     this.#stream = stream
-    stream.push = pushWatched
+    watchRemoteEnd(stream)
     stream.on('response', (head, flags, raw?: string[]) => { this.#onResponse(head, flags, raw) })
       .on('headers', (head, _flags, raw?: string[]) => { this.#onInformational(head, raw) })
       .on('trailers', (_fields, _flags, raw?: string[]) => { this.#trailers = rawOf(raw ?? []) })
-      .on('end', () => { if (stream.remoteEnded === true) this.#onEnd() })
+      .on('end', () => { if (hasRemoteEnded(stream)) this.#onEnd() })
       // What it means is told by the close, which always comes.
       .on('error', ignore)
       .on('close', () => { this.#onClose(stream) })
@@ -180,10 +178,10 @@ export class Http2Exchange {
 
   // ---- the end
 
-  #onClose (stream: WatchedStream): void {
+  #onClose (stream: ClientHttp2Stream): void {
     this.#release()
     if (this.#over) return
-    if (stream.remoteEnded !== true) return this.#fail(this.#causeOf(stream))
+    if (!hasRemoteEnded(stream)) return this.#fail(this.#causeOf(stream))
     // The connection is gone, but what it brought is whole.
     for (let chunk = stream.read() as Buffer | null; chunk !== null; chunk = stream.read() as Buffer | null) this.#queue.push(chunk)
     this.#onEnd()
@@ -224,14 +222,6 @@ export class Http2Exchange {
     this.#holds = false
     this.#session?.released()
   }
-}
-
-const { push } = Readable.prototype
-
-/** Only what the other side itself has ended ends while the stream is open. */
-function pushWatched (this: WatchedStream, chunk: unknown, encoding?: BufferEncoding): boolean {
-  if (chunk === null && !this.closed && !this.destroyed) this.remoteEnded = true
-  return push.call(this, chunk, encoding)
 }
 
 function sendTrailers (stream: ClientHttp2Stream, raw: readonly string[]): void {

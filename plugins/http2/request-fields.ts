@@ -1,15 +1,5 @@
 import type { OutgoingHttpHeaders } from 'node:http2'
-
-/** The connection's own fields have no place in HTTP/2 (RFC 9113 section 8.2.2). Host is `:authority`. */
-const forbidden = new Set(['connection', 'keep-alive', 'proxy-connection', 'transfer-encoding', 'upgrade', 'http2-settings', 'te', 'host'])
-
-/** What Node refuses to send in several lines, though a client may have. */
-const single = new Set([
-  'access-control-allow-credentials', 'access-control-max-age', 'access-control-request-method', 'age', 'authorization', 'content-encoding', 'content-language',
-  'content-length', 'content-location', 'content-md5', 'content-range', 'content-type', 'date', 'dnt', 'etag', 'expires', 'from', 'if-match',
-  'if-modified-since', 'if-none-match', 'if-range', 'if-unmodified-since', 'last-modified', 'location', 'max-forwards', 'proxy-authorization', 'range',
-  'referer', 'retry-after', 'tk', 'upgrade-insecure-requests', 'user-agent', 'x-content-type-options'
-])
+import { isOfConnection, isSingle } from './single-fields.ts'
 
 /** A request as undici's dispatchers take it. */
 export interface RequestHeadParts {
@@ -36,11 +26,12 @@ export function requestFields ({ method, path, headers, trailers = false }: Requ
     const name = (headers[i] as string).toLowerCase()
     const value = headers[i + 1] as string
     if (name === 'host') fields[':authority'] = value
-    if (forbidden.has(name)) continue
+    // Host is `:authority`.
+    if (name === 'host' || isOfConnection(name)) continue
     const before = fields[name]
     if (before === undefined) fields[name] = value
     else if (name === 'cookie') fields[name] = `${String(before)}; ${value}`
-    else if (single.has(name)) fields[name] = `${String(before)}, ${value}`
+    else if (isSingle(name)) fields[name] = `${String(before)}, ${value}`
     else if (Array.isArray(before)) before.push(value)
     else fields[name] = [String(before), value]
   }

@@ -20,7 +20,7 @@ export function createListener (options: ServerOptions, handler: RequestHandler)
     openMs,
     proxyProtocolFrom,
     tls: tls === undefined ? null : new TlsTermination(tls, speaksHttp2 ? ['h2', 'http/1.1'] : ['http/1.1'], openMs),
-    http2: speaksHttp2 ? createHttp2(options, handler) : null,
+    http2: speaksHttp2 ? createHttp2(options, handler, (flood) => { server.emit('flood', flood) }) : null,
     cleartext
   })
   return front.server

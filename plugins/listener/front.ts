@@ -163,7 +163,11 @@ export class Front {
 
   #serveHttp2 (socket: Socket, raw: Socket | null): void {
     if (raw !== null) this.#ready(raw)
+    // A client that ends its side has left: over HTTP/2 it could not even acknowledge anything more.
+    socket.allowHalfOpen = false
     this.#options.http2?.emit('connection', socket)
+    // It was paused when its beginning was read: its end would never be told. The beginning itself is read first.
+    if (socket.isPaused()) setImmediate(() => { socket.resume() })
   }
 
   #ready (socket: Socket): void {

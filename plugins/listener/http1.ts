@@ -39,7 +39,8 @@ export function createHttp1 (options: ServerOptions, handler: RequestHandler): S
   return server
 }
 
-function continueOnRead (request: IncomingMessage, response: ServerResponse): void {
+/** Tells a client to go on when somebody reads its body, and not when it is refused. */
+export function continueOnRead (request: IncomingMessage, response: ServerResponse): void {
   const read = request._read.bind(request)
   request._read = (size) => {
     request._read = read

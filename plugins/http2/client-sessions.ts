@@ -1,0 +1,150 @@
+import { constants, type ServerHttp2Session, type ServerHttp2Stream } from 'node:http2'
+import type { ClientRequest } from './client-request.ts'
+
+export interface ClientSessionLimits {
+  /** Time to receive a request's head, and for a new session to begin its first one, in ms. */
+  headersMs: number
+  /** Time to receive a whole request, in ms; 0: none. gRPC streams are not limited by it: their route's limits are theirs. */
+  requestMs: number
+  /** How long a session without requests is kept, in ms. */
+  keepAliveMs: number
+  /** Streams that may end unanswered in a second by the client's doing; frames without use in hundreds. */
+  maxResetsPerSecond: number
+}
+
+/** A session was closed because of what its client sends. */
+export interface Flood {
+  readonly what: 'resets' | 'frames'
+  readonly address: string
+}
+
+interface State {
+  readonly address: string
+  open: number
+  /** Monotonic time since which there is no request. */
+  idleSince: number
+  used: boolean
+  /** The last stream that has begun for us, and a later one whose head has not come whole, with the time at which that was seen. */
+  lastStream: number
+  unread: number
+  unreadSince: number
+  /** Requests that have not come whole. */
+  readonly pending: Set<ClientRequest>
+  second: number
+  resets: number
+  frames: number
+}
+
+/** Frames without use for each reset that is allowed. */
+const framesPerReset = 100
+
+const { NGHTTP2_ENHANCE_YOUR_CALM } = constants
+
+/**
+ * Watches clients' sessions: Node has neither time limits for what a client sends over HTTP/2, nor a limit of its own for streams that
+ * are opened and reset. One timer looks at all of them, and runs only while there are any.
+ */
+export class ClientSessions {
+  readonly #limits: ClientSessionLimits
+  readonly #onFlood: (flood: Flood) => void
+  readonly #sessions = new Map<ServerHttp2Session, State>()
+  readonly #sweepMs: number
+  #timer: NodeJS.Timeout | null = null
+
+  constructor (limits: ClientSessionLimits, onFlood: (flood: Flood) => void) {
+    this.#limits = limits
+    this.#onFlood = onFlood
+    this.#sweepMs = Math.min(1000, Math.max(50, Math.floor(Math.min(limits.headersMs, limits.keepAliveMs) / 10)))
+  }
+
+  add (session: ServerHttp2Session, address: string): void {
+    const now = performance.now()
+    const state: State = { address, open: 0, idleSince: now, used: false, lastStream: 0, unread: 0, unreadSince: 0, pending: new Set(), second: now, resets: 0, frames: 0 }
+    this.#sessions.set(session, state)
+    this.#timer ??= setInterval(() => { this.#sweep() }, this.#sweepMs).unref()
+    const count = (): void => { this.#frame(session, state) }
+    session.on('ping', count).on('remoteSettings', count).on('priority', count)
+      .on('stream', (stream: ServerHttp2Stream) => { this.#begun(session, state, stream) })
+      .on('close', () => {
+        this.#sessions.delete(session)
+        if (this.#sessions.size > 0 || this.#timer === null) return
+        clearInterval(this.#timer)
+        this.#timer = null
+      })
+  }
+
+  /** A request of a session whose body is still to come. */
+  receives (session: ServerHttp2Session, request: ClientRequest): void {
+    const state = this.#sessions.get(session)
+    if (state === undefined || this.#limits.requestMs === 0) return
+    state.pending.add(request)
+    request.on('close', () => { state.pending.delete(request) })
+  }
+
+  #begun (session: ServerHttp2Session, state: State, stream: ServerHttp2Stream): void {
+    state.open++
+    state.used = true
+    state.lastStream = Math.max(state.lastStream, stream.id ?? 0)
+    stream.on('priority', () => { this.#frame(session, state) }).on('close', () => {
+      state.open--
+      if (state.open === 0) state.idleSince = performance.now()
+      // One that we broke off was destroyed with an error.
+      if (stream.rstCode !== 0 && stream.errored === null) this.#reset(session, state)
+    })
+  }
+
+  #reset (session: ServerHttp2Session, state: State): void {
+    this.#newSecond(state)
+    if (++state.resets > this.#limits.maxResetsPerSecond) this.#calm(session, state, 'resets')
+  }
+
+  #frame (session: ServerHttp2Session, state: State): void {
+    this.#newSecond(state)
+    if (++state.frames > this.#limits.maxResetsPerSecond * framesPerReset) this.#calm(session, state, 'frames')
+  }
+
+  #newSecond (state: State): void {
+    const now = performance.now()
+    if (now - state.second < 1000) return
+    state.second = now
+    state.resets = state.frames = 0
+  }
+
+  #calm (session: ServerHttp2Session, { address }: State, what: Flood['what']): void {
+    if (session.destroyed) return
+    session.destroy(NGHTTP2_ENHANCE_YOUR_CALM as never)
+    this.#onFlood({ what, address })
+  }
+
+  #sweep (): void {
+    const now = performance.now()
+    const { headersMs, keepAliveMs, requestMs } = this.#limits
+    for (const [session, state] of this.#sessions) {
+      if (session.destroyed) continue
+      for (const request of state.pending) {
+        if (request.complete) state.pending.delete(request)
+        else if (now - request.receivedAt >= requestMs) {
+          state.pending.delete(request)
+          request.onLate?.()
+        }
+      }
+      if (this.#headIsLate(session, state, now)) session.destroy(NGHTTP2_ENHANCE_YOUR_CALM as never)
+      else if (state.open === 0 && now - state.idleSince >= (state.used ? keepAliveMs : headersMs) && !session.closed) session.close()
+    }
+  }
+
+  /** A stream that nghttp2 has begun to read, and of which we know nothing yet, has not got its head whole. */
+  #headIsLate (session: ServerHttp2Session, state: State, now: number): boolean {
+    const { lastProcStreamID = 0 } = session.state
+    if (lastProcStreamID <= state.lastStream) {
+      state.unread = 0
+      return false
+    }
+    if (state.unread !== lastProcStreamID) {
+      state.unread = lastProcStreamID
+      state.unreadSince = now
+      return false
+    }
+    return now - state.unreadSince >= this.#limits.headersMs
+  }
+}

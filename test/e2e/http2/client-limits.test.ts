@@ -1,0 +1,139 @@
+import assert from 'node:assert/strict'
+import { describe, it, type TestContext } from 'node:test'
+import { answering, rawUpstream, stall, type RawHandler } from '../../support/faulty-upstream.ts'
+import { startGateway, type Gateway } from '../../support/gateway.ts'
+import { block, codeOf, codes, data, flags, frame, frameClient, headers, requestFields, rstStream, settings, statusOf, uint32, type FrameConnection } from '../../support/http2-frames.ts'
+import { until } from '../../support/wait.ts'
+
+async function facing (t: TestContext, handler: RawHandler, server: Record<string, unknown> = {}, pool: Record<string, unknown> = {}, own?: Buffer): Promise<{ gateway: Gateway, client: FrameConnection }> {
+  const upstream = await rawUpstream(handler)
+  t.after(() => upstream.close())
+  const gateway = await startGateway(t, { upstreams: [upstream.url], pool, server: { ...server, http2: { cleartext: true, ...server['http2'] as object } } })
+  return { gateway, client: await frameClient(t, gateway.port, own) }
+}
+
+const request = (id: number, path = '/', more: Array<readonly [string, string]> = [], method = 'GET'): Buffer => headers(id, requestFields(path, method, more), true)
+
+async function isCalmed (gateway: Gateway, client: FrameConnection, what: string): Promise<void> {
+  assert.equal(codeOf(await client.first('GOAWAY')), codes.ENHANCE_YOUR_CALM)
+  await until(() => client.ended)
+  await gateway.idle()
+  assert.deepEqual(gateway.lines.all('http2_flood').map((line) => [line['what'], line['client_ip'], line['level']]), [[what, '127.0.0.1', 40]])
+}
+
+describe('a client that floods', () => {
+  it('with requests that it resets at once (CVE-2023-44487) is told to calm down, and everything is given back', async (t) => {
+    const { gateway, client } = await facing(t, stall, { http2: { maxResetsPerSecond: 20 } })
+    for (let i = 0; i < 60; i++) client.send(request(2 * i + 1), rstStream(2 * i + 1, codes.CANCEL))
+    await isCalmed(gateway, client, 'resets')
+  })
+
+  for (const [what, flood] of [
+    ['pings', () => frame('PING', 0, 0, Buffer.alloc(8))],
+    ['settings', () => settings([4, 65535])],
+    ['priorities', () => frame('PRIORITY', 0, 1, uint32(0, 0).subarray(0, 5))]
+  ] as Array<[string, () => Buffer]>) {
+    it(`with ${what} is told to calm down`, async (t) => {
+      const { gateway, client } = await facing(t, answering(), { http2: { maxResetsPerSecond: 2 } })
+      for (let i = 0; i < 600; i++) client.send(flood())
+      await isCalmed(gateway, client, 'frames')
+    })
+  }
+
+  it('with empty DATA or without an end of its head (CONTINUATION) is cut off by Node itself', async (t) => {
+    const { client, gateway } = await facing(t, stall)
+    client.send(headers(1, requestFields('/', 'POST')))
+    for (let i = 0; i < 10000; i++) client.send(data(1, ''))
+    await until(() => client.ended)
+    const other = await frameClient(t, gateway.port)
+    other.send(frame('HEADERS', 0, 1, block(requestFields())))
+    for (let i = 0; i < 100; i++) other.send(frame('CONTINUATION', 0, 1, block([['x-a', 'a']])))
+    await until(() => other.ended)
+    await gateway.idle()
+  })
+
+  it('with more streams than allowed has the further ones refused', async (t) => {
+    const { client } = await facing(t, stall, { http2: { maxConcurrentStreams: 2 } })
+    client.send(request(1), request(3), request(5))
+    assert.equal(codeOf(await client.first('RST_STREAM', 5)), codes.REFUSED_STREAM)
+  })
+})
+
+describe('a client over HTTP/2 that is malformed', () => {
+  const refused: Array<[string, number, Array<readonly [string, string]>]> = [
+    ['another Host than its authority', 400, requestFields('/', 'GET', [['host', 'other.example']])],
+    ['user information in its authority', 400, [[':method', 'GET'], [':scheme', 'http'], [':authority', 'a@b'], [':path', '/']]],
+    ['dot segments', 400, requestFields('/../a')],
+    ['CONNECT', 400, [[':method', 'CONNECT'], [':authority', 'a:1']]],
+    ['TRACE', 405, requestFields('/', 'TRACE')],
+    ['a head over its limit', 431, requestFields('/', 'GET', [['x-a', 'a'.repeat(3000)]])]
+  ]
+  for (const [what, status, fields] of refused) {
+    it(`by ${what} is answered with ${status}, and logged`, async (t) => {
+      const { client, gateway } = await facing(t, answering(), { maxHeaderBytes: 2048 })
+      client.send(headers(1, fields, true))
+      assert.equal(statusOf(await client.first('HEADERS', 1)), status)
+      await until(() => gateway.lines.all('access').length === 1)
+      assert.equal(gateway.lines.all('access')[0]?.['status'], status)
+      client.send(request(3))
+      assert.equal(statusOf(await client.first('HEADERS', 3)), 200)
+    })
+  }
+
+  for (const [what, field] of [['a name in upper case', ['X-One', '1']], ['a field of the connection', ['connection', 'close']], ['TE that is not trailers', ['te', 'gzip']], ['transfer-encoding', ['transfer-encoding', 'chunked']]] as Array<[string, [string, string]]>) {
+    it(`by ${what} has that stream reset`, async (t) => {
+      const { client } = await facing(t, answering())
+      client.send(request(1, '/', [field]))
+      assert.equal(codeOf(await client.first('RST_STREAM', 1)), codes.PROTOCOL_ERROR)
+      client.send(request(3))
+      assert.equal(statusOf(await client.first('HEADERS', 3)), 200)
+    })
+  }
+})
+
+describe('a client over HTTP/2 that is slow', () => {
+  it('to end its head is cut off', async (t) => {
+    const { client } = await facing(t, answering(), { headersTimeoutMs: 200 })
+    client.send(frame('HEADERS', 0, 1, block(requestFields())))
+    await until(() => client.ended)
+  })
+
+  it('to begin its first request, or to go on, has its connection closed in order', async (t) => {
+    const { client, gateway } = await facing(t, answering(), { headersTimeoutMs: 200, keepAliveTimeoutMs: 200 })
+    assert.equal(codeOf(await client.first('GOAWAY')), codes.NO_ERROR)
+    await until(() => client.ended)
+    const other = await frameClient(t, gateway.port)
+    other.send(request(1))
+    assert.equal(statusOf(await other.first('HEADERS', 1)), 200)
+    await until(() => other.ended)
+  })
+
+  it('to send its body is answered with 408', async (t) => {
+    const { client, gateway } = await facing(t, async (_socket, { body }) => { await body() }, { headersTimeoutMs: 200, requestTimeoutMs: 300 })
+    client.send(headers(1, requestFields('/', 'POST')), data(1, 'some'))
+    assert.equal(statusOf(await client.first('HEADERS', 1)), 408)
+    await gateway.left({ counted: 'neutral', status: 408, reason: 'request_timeout' })
+  })
+
+  it('to take its answer (a window of nothing) is given up after the idle limit, and its place is free', async (t) => {
+    const { client, gateway } = await facing(t, answering({ body: Buffer.alloc(300000) }), {}, { timeouts: { bodyIdleMs: 200 } }, settings([4, 0]))
+    client.send(request(1))
+    assert.equal(codeOf(await client.first('RST_STREAM', 1)), codes.INTERNAL_ERROR)
+    await gateway.idle()
+    assert.equal(gateway.lines.all('access')[0]?.['reason'], 'body_idle_timeout')
+  })
+
+  it('asks for another connection where it was counted out', async (t) => {
+    const { client } = await facing(t, answering(), { maxRequestsPerConnection: 1 })
+    client.send(request(1))
+    assert.equal(statusOf(await client.first('HEADERS', 1)), 200)
+    assert.equal(codeOf(await client.first('GOAWAY')), codes.NO_ERROR)
+  })
+})
+
+it('END_STREAM stands on an answer without a body', async (t) => {
+  const { client } = await facing(t, answering())
+  client.send(request(1))
+  const head = await client.first('HEADERS', 1)
+  assert.equal(head.flags & flags.END_STREAM, flags.END_STREAM)
+})
