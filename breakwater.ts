@@ -26,6 +26,7 @@ import metricsPlugin from './plugins/metrics.ts'
 import observation from './plugins/observation.ts'
 import readiness from './plugins/readiness.ts'
 import routing from './plugins/routing.ts'
+import tracingPlugin from './plugins/tracing.ts'
 import upstreamPools from './plugins/upstream-pools.ts'
 import adminRoutes from './routes/admin/index.ts'
 import probes from './routes/probes.ts'
@@ -44,7 +45,7 @@ export type BreakwaterOptions = Config | { pools: object, [section: string]: unk
 const breakwater: FastifyPluginAsync<BreakwaterOptions & RegisterOptions> = async (app, options) => {
   const { prefix: _prefix, logLevel: _logLevel, logSerializers: _logSerializers, ...given } = options
   const config = parseConfig(given, 'the options of breakwater')
-  const { server, admin, metrics, shedding, recorder, pools, routes } = config
+  const { server, admin, metrics, tracing, shedding, recorder, pools, routes } = config
   await app.register(edge, server)
   await app.register(observation)
   await app.register(accessLog)
@@ -63,6 +64,7 @@ const breakwater: FastifyPluginAsync<BreakwaterOptions & RegisterOptions> = asyn
   await app.register(flightRecorder, recorder)
   await app.register(readiness, { pools: () => app.routeTable.pools() })
   await app.register(forwarder, { maxBodyBytes: () => app.configuration.current.server.maxBodyBytes })
+  if (tracing.enabled) await app.register(tracingPlugin, tracing)
   if (metrics.enabled) await app.register(metricsPlugin, metrics)
   if (server.probes) await app.register(probes)
   await app.register(proxy)

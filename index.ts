@@ -19,6 +19,7 @@ export { default as observation, type AttemptKind, type ExchangeEnd, type Observ
 export { default as rateLimits, type RateLimits } from './plugins/rate-limits.ts'
 export { default as readiness, type Readiness, type ReadinessOptions } from './plugins/readiness.ts'
 export { default as routing, type RouteInput, type Routing, type RoutingOptions } from './plugins/routing.ts'
+export { default as tracing, type Tracing, type TracingPluginOptions } from './plugins/tracing.ts'
 export { default as upstreamPools, type UpstreamPools, type UpstreamPoolsOptions } from './plugins/upstream-pools.ts'
 export { default as adminRoutes } from './routes/admin/index.ts'
 export { default as probes } from './routes/probes.ts'

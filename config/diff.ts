@@ -150,7 +150,7 @@ export const diffConfig = (before: Config, after: Config): ConfigDiff => {
     routes: compareRoutes(before.routes, after.routes),
     shedding: differences(before.shedding, after.shedding),
     other: [...server.filter(path => liveServerOptions.has(path)), ...differences(before.reload, after.reload, 'reload'), ...differences(before.recorder, after.recorder, 'recorder')],
-    needsRestart: [...server.filter(path => !liveServerOptions.has(path)), ...differences(before.admin, after.admin, 'admin'), ...differences(before.metrics, after.metrics, 'metrics')]
+    needsRestart: [...server.filter(path => !liveServerOptions.has(path)), ...differences(before.admin, after.admin, 'admin'), ...differences(before.metrics, after.metrics, 'metrics'), ...differences(before.tracing, after.tracing, 'tracing')]
   }
   return { ...parts, same: isEmpty(parts) }
 }

@@ -7,6 +7,7 @@ import { bytesOrNone, count, flag, maxTimer, ms, msOrNone, object, oneOf, poolNa
 import { MetricsOptions } from './schema-metrics.ts'
 import { RecorderOptions } from './schema-recorder.ts'
 import { AdminOptions, ServerOptions } from './schema-server.ts'
+import { TracingOptions } from './schema-tracing.ts'
 
 export const SheddingOptions = section('Admission: requests over a limit are refused at once with 503, never queued.', {
   maxInFlight: count(256, 1, 'Requests admitted at the same time. BREAKWATER_MAX_IN_FLIGHT overrides it.'),
@@ -291,6 +292,7 @@ export const Config = object({
   admin: AdminOptions,
   reload: ReloadOptions,
   metrics: MetricsOptions,
+  tracing: TracingOptions,
   shedding: SheddingOptions,
   recorder: RecorderOptions,
   pools: Type.Record(Type.String({ pattern: poolName }), PoolOptions, { additionalProperties: false, minProperties: 1, description: 'Named groups of upstreams.' }),

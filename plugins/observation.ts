@@ -10,7 +10,7 @@ import type {} from './edge.ts'
 import { judgeMalformed } from './malformed.ts'
 import { Observers } from './observation/observers.ts'
 
-export type { AttemptKind, ExchangeEnd, ObservedAttempt, Observer, Observers, UnparsedRequest } from './observation/observers.ts'
+export type { AttemptKind, ExchangeEnd, ObservedAttempt, Observer, Observers, ReplacedFields, UnparsedRequest } from './observation/observers.ts'
 
 declare module 'fastify' {
   interface FastifyInstance {

@@ -17,7 +17,7 @@ export class Peer {
   readonly address: string
   readonly trusted: boolean
   readonly trust: Trust
-  readonly #scheme: string
+  readonly scheme: 'http' | 'https'
   readonly #port: string
   readonly #forNode: string
   readonly #via: string
@@ -37,7 +37,7 @@ export class Peer {
     this.address = address
     this.trusted = trust(address)
     this.trust = trust
-    this.#scheme = scheme
+    this.scheme = scheme
     this.#via = viaOf[version]
     this.#port = String(localPort === 0 ? defaultPort[scheme] : localPort)
     this.#own = own
@@ -66,7 +66,7 @@ export class Peer {
     const element = this.#element
     if (this.#own.length > 0) fields.push(...this.#own)
     if (!this.trusted) {
-      fields.push('x-forwarded-for', this.address, 'x-forwarded-proto', this.#scheme, 'x-forwarded-host', host, 'x-forwarded-port', this.#hostPort,
+      fields.push('x-forwarded-for', this.address, 'x-forwarded-proto', this.scheme, 'x-forwarded-host', host, 'x-forwarded-port', this.#hostPort,
         'x-real-ip', client, 'forwarded', element, 'via', this.#via)
       if (prefix !== '') fields.push('x-forwarded-prefix', prefix)
       return
@@ -74,7 +74,7 @@ export class Peer {
     const told = given.forwarded === '' ? given : this.#fromForwarded(given)
     fields.push(
       'x-forwarded-for', this.#extended(told.forwardedFor, this.address),
-      'x-forwarded-proto', told.forwardedProto === '' ? this.#scheme : told.forwardedProto,
+      'x-forwarded-proto', told.forwardedProto === '' ? this.scheme : told.forwardedProto,
       'x-forwarded-host', told.forwardedHost === '' ? host : told.forwardedHost,
       'x-forwarded-port', given.forwardedPort === '' ? this.#hostPort : given.forwardedPort,
       'x-real-ip', client,
@@ -109,8 +109,8 @@ export class Peer {
     const colon = host.lastIndexOf(':')
     this.#hostPort = colon > host.lastIndexOf(']') && colon !== -1 ? host.slice(colon + 1) : this.#port
     this.#element = host === ''
-      ? `for=${this.#forNode};proto=${this.#scheme}`
-      : `for=${this.#forNode};host=${quoted(host)};proto=${this.#scheme}`
+      ? `for=${this.#forNode};proto=${this.scheme}`
+      : `for=${this.#forNode};host=${quoted(host)};proto=${this.scheme}`
   }
 }
 

@@ -2,7 +2,7 @@ import type { TimeoutOptions } from '../../config/schema.ts'
 import type { Exchange } from '../../lib/exchange.ts'
 import type { Outcome, Reason } from '../../lib/failure.ts'
 import type { NoRetry } from '../../lib/retry/policy.ts'
-import type { AttemptKind, ObservedAttempt } from '../observation.ts'
+import type { AttemptKind, ObservedAttempt, ReplacedFields } from '../observation.ts'
 import type { Upstream } from '../upstream-pools/upstream.ts'
 import type { Answer } from './answer.ts'
 import type { Terms, UpstreamLane } from './terms.ts'
@@ -11,7 +11,7 @@ import type { Terms, UpstreamLane } from './terms.ts'
  * What is known of an attempt, and what it holds from the pick on: the breaker's permit and the upstream's in-flight place, each of
  * which is given back exactly once.
  */
-export class AttemptRecord implements ObservedAttempt {
+export abstract class AttemptRecord implements ObservedAttempt {
   readonly terms: Terms
   readonly index: number
   readonly upstream: Upstream
@@ -34,6 +34,9 @@ export class AttemptRecord implements ObservedAttempt {
   before: ObservedAttempt | null = null
   note: object | null = null
   passed: object | null = null
+  replaced: ReplacedFields | null = null
+  abstract readonly method: string
+  abstract readonly path: string
   #placeHeld = true
   #observed = false
 

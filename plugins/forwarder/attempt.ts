@@ -43,8 +43,8 @@ export class Attempt extends AttemptRecord implements Handler, Carried {
   /** How long it may wait for its connection, and for its head from the moment of sending, in ms; 0: no limit of its own. */
   startMs = 0
   headersMs: number
+  readonly path: string
   readonly #outgoing: Outgoing
-  readonly #path: string
   readonly #fields: string[]
   readonly #breaker: StallWatch | null
   /** The breaker's watch over the wait for the head; 0: nobody watches. */
@@ -64,10 +64,12 @@ export class Attempt extends AttemptRecord implements Handler, Carried {
     this.owner = owner
     this.headersMs = terms.limits.headersMs
     this.#outgoing = outgoing
-    this.#path = outgoing.pathFor(this.upstream)
+    this.path = outgoing.pathFor(this.upstream)
     this.#fields = outgoing.fieldsFor(this.upstream)
     this.#breaker = terms.lane.breakers[index] as StallWatch | null
   }
+
+  get method (): string { return this.#outgoing.method }
 
   get abandoned (): boolean { return this.stage === 'done' }
 
@@ -109,7 +111,7 @@ export class Attempt extends AttemptRecord implements Handler, Carried {
   }
 
   get #needsHttp1 (): boolean {
-    return this.#outgoing.upgrade || (this.#path === '*' && this.upstream.http2 !== 'prior-knowledge')
+    return this.#outgoing.upgrade || (this.path === '*' && this.upstream.http2 !== 'prior-knowledge')
   }
 
   #go (onFresh: boolean): void {
@@ -126,8 +128,8 @@ export class Attempt extends AttemptRecord implements Handler, Carried {
     this.stage = 'connect'
     this.#connectsBefore = this.upstream.connects
     const { method, body } = this.#outgoing
-    const path = this.#path
-    const headers = this.#outgoing.stamped(this.#fields)
+    const { path } = this
+    const headers = this.#outgoing.stamped(this.#fields, this.replaced)
     if (path === '*' && this.#needsHttp1) return dispatchChanged(sender, { method: method as Dispatcher.HttpMethod, path: '/', headers, body: null }, this, toAsterisk)
     const content = body === null || Buffer.isBuffer(body) ? body : body.stream()
     const upgrade = this.#outgoing.upgrade ? tunnelledProtocol : null

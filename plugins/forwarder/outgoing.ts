@@ -2,6 +2,7 @@ import type { Target } from '../../lib/http/target.ts'
 import { passedRequestTrailers } from '../../lib/http/trailers.ts'
 import { CompiledRoute } from '../../lib/route/compiled.ts'
 import { forwardedPath } from '../../lib/route/rewrite.ts'
+import type { ReplacedFields } from '../observation.ts'
 import type { Upstream, UpstreamPool } from '../upstream-pools.ts'
 import { removeField } from './incoming.ts'
 import type { ClientBody } from './request-body.ts'
@@ -75,10 +76,20 @@ export class Outgoing {
     return mayTrail === null || body === null || Buffer.isBuffer(body) ? null : () => passedRequestTrailers(body.rawTrailers, mayTrail)
   }
 
-  /** The fields with what is left of the time, in the moment of sending. */
-  stamped (fields: string[]): string[] {
-    if (this.#deadlineHeader === null || this.#endsAt === Infinity) return fields
-    return [...fields, this.#deadlineHeader, String(Math.max(0, Math.floor(this.#endsAt - performance.now())))]
+  /**
+   * The fields with what is left of the time, in the moment of sending.
+   * @param replaced what is sent in the place of the client's; null: nothing is
+   */
+  stamped (fields: string[], replaced: ReplacedFields | null): string[] {
+    const timed = this.#deadlineHeader !== null && this.#endsAt !== Infinity
+    if (!timed && replaced === null) return fields
+    const stamped = [...fields]
+    if (replaced !== null) {
+      for (const name of replaced.names) removeField(stamped, name)
+      stamped.push(...replaced.fields)
+    }
+    if (timed) stamped.push(this.#deadlineHeader as string, String(Math.max(0, Math.floor(this.#endsAt - performance.now()))))
+    return stamped
   }
 
   /** The same request as a copy for another pool, with a field that says so. */

@@ -31,6 +31,14 @@ export interface UnparsedRequest {
  */
 export type AttemptKind = 'first' | 'retry' | 'move' | 'hedge' | 'copy'
 
+/** Fields of a request that are written anew. */
+export interface ReplacedFields {
+  /** Lower-case; all that the client sent of these is left out. */
+  readonly names: readonly string[]
+  /** name, value, name, value, ... */
+  readonly fields: readonly string[]
+}
+
 /** One try at one upstream. Times are monotonic milliseconds, 0 where it has not come to that. */
 export interface ObservedAttempt {
   readonly upstream: { readonly pool: string, readonly id: string, readonly inFlight: number }
@@ -38,6 +46,9 @@ export interface ObservedAttempt {
   readonly index: number
   readonly lane: UpstreamLane
   readonly kind: AttemptKind
+  readonly method: string
+  /** What the upstream is asked for: path and query. */
+  readonly path: string
   readonly begunAt: number
   /** The request had been sent whole. */
   readonly sentAt: number
@@ -69,6 +80,8 @@ export interface ObservedAttempt {
   before: ObservedAttempt | null
   note: object | null
   passed: object | null
+  /** What an observer wants sent with this attempt in the place of what the client sent; to be set when it begins. */
+  replaced: ReplacedFields | null
 }
 
 /**

@@ -75,12 +75,15 @@ const rows = optionSections().flatMap((section) => [section.path, ...section.row
 /** `health.path`, as a page may call `pools.<name>.health.path`. */
 const isOption = (key: string): boolean => rows.some((path) => [path, path.replaceAll('[]', '')].some((each) => each === key || each.endsWith(`.${key}`)))
 
+/** Attributes of spans are called like options. */
+const attributes: ReadonlySet<string> = new Set(['server.address', 'server.port'])
+
 test('every option that a page names is in the schema', () => {
   let seen = 0
   for (const page of pages) {
     for (const text of quoted(page)) {
       const [, key] = /^((?:server|admin|shedding|pools|routes|health|breaker|timeouts|connections|tls|window|halfOpen|shutdown|pressure)(?:\.(?:<name>|[A-Za-z]+)(?:\[\])?)+)(?::.*)?$/.exec(text) ?? []
-      if (key === undefined || /\.(?:ts|js|md|yaml)$/.test(key)) continue
+      if (key === undefined || attributes.has(key) || /\.(?:ts|js|md|yaml)$/.test(key)) continue
       assert.ok(isOption(key), `${page.name} names the option ${key}`)
       seen++
     }

@@ -25,6 +25,7 @@ export interface GatewayOptions {
   pools?: Record<string, unknown>
   server?: Record<string, unknown>
   shedding?: Record<string, unknown>
+  tracing?: Record<string, unknown>
   routes?: ReadonlyArray<Record<string, unknown>>
   /** Registers more in the app, before the gateway: its hooks are the gateway's, too. */
   before?: (app: FastifyInstance) => unknown
@@ -90,13 +91,14 @@ const countsOnly = { consecutiveFailures: 0, window: { failureRatio: 0, seconds:
 function configOf (options: GatewayOptions): Config {
   const upstreams = (options.upstreams ?? []).map(url => ({ url }))
   const pools = options.pools ?? { [onlyPool]: { health: { enabled: false }, breaker: countsOnly, ...options.pool, upstreams } }
-  const { server, shedding, routes } = options
+  const { server, shedding, tracing, routes } = options
   return parseConfig({
     pools,
     admin: { enabled: false },
     // A busy test machine is no reason to shed.
     shedding: { pressure: { maxEventLoopDelayMs: 0, maxEventLoopUtilization: 0 }, ...shedding },
     ...(server === undefined ? {} : { server }),
+    ...(tracing === undefined ? {} : { tracing }),
     ...(routes === undefined ? {} : { routes })
   }, 'the test')
 }
