@@ -20,6 +20,8 @@ class BreakerSeries {
   openSince = Number.NaN
   /** How long it means to stay open this time, in ms. */
   openForMs = 0
+  /** When it left closed, in monotonic milliseconds; NaN: it is closed, or left it before anybody looked. */
+  leftClosedAt = Number.NaN
 }
 
 /** The circuits as they are, and their transitions. What is counted is kept with the breaker, and goes with it. */
@@ -41,6 +43,8 @@ export class BreakerMetrics {
     if (from === 'open' && series.openSince <= now) series.open.observe((now - series.openSince) / 1000, null, now)
     series.openSince = to === 'open' ? now : Number.NaN
     series.openForMs = openForMs
+    if (to === 'closed') series.leftClosedAt = Number.NaN
+    else if (Number.isNaN(series.leftClosedAt)) series.leftClosedAt = now
   }
 
   #of (breaker: RegisteredBreaker): BreakerSeries {
@@ -70,6 +74,11 @@ export class BreakerMetrics {
       })),
       new Family('gauge', 'edge_breaker_open_planned_seconds', 'How long the circuit means to stay open this time; 0 where it is not open.', () => this.#each((breaker, labels) =>
         [{ labels, value: breaker.breaker.state === 'open' ? this.#of(breaker).openForMs / 1000 : 0 }])),
+      new Family('gauge', 'edge_breaker_not_closed_seconds', 'How long ago the circuit left closed, further openings included; 0 where it is closed.', () => this.#each((breaker, labels) => {
+        const { leftClosedAt } = this.#of(breaker)
+        return [{ labels, value: breaker.breaker.state !== 'closed' && leftClosedAt > 0 ? (performance.now() - leftClosedAt) / 1000 : 0 }]
+      })),
+      new Family('gauge', 'edge_breaker_open_configured_seconds', 'The open time as configured.', () => this.#each(({ options }, labels) => [{ labels, value: options.openMs / 1000 }])),
       new Family('counter', 'edge_breaker_would_refuse_total', 'Requests that mode observe let pass and mode enforce would have refused.', () => this.#each(({ breaker }, labels) =>
         [{ labels, value: breaker.wouldRefuse }]))
     ]

@@ -154,11 +154,26 @@ test('a circuit that opens is counted, timed, and seen; a refusal of it is no at
   assert.ok(((await counted(gateway, 'edge_breaker_open_planned_seconds'))[at] ?? 0) >= 15)
   assert.deepEqual(await counted(gateway, 'edge_upstream_requests_total'), { [`${at},outcome=failure`]: 2 })
   assert.deepEqual(await counted(gateway, 'edge_request_failures_total'), { 'route=/*,reason=breaker_open': 1 })
+  assert.ok(((await counted(gateway, 'edge_breaker_not_closed_seconds'))[at] ?? 0) > 0)
+  assert.deepEqual(await counted(gateway, 'edge_breaker_open_configured_seconds'), { [at]: 15 })
   gateway.app.breakers.find('shop', gateway.upstream().id)?.reset()
   assert.deepEqual(await counted(gateway, 'edge_breaker_state'), { [`${at},state=closed`]: 1 })
   assert.deepEqual(await counted(gateway, 'edge_breaker_open_seconds_count'), { [at]: 1 })
   assert.deepEqual(await counted(gateway, 'edge_breaker_transitions_total'), { [`${at},from=closed,to=open`]: 1, [`${at},from=open,to=closed`]: 1 })
-  assert.deepEqual([await counted(gateway, 'edge_breaker_open_for_seconds'), await counted(gateway, 'edge_breaker_open_planned_seconds')], [{}, {}])
+  assert.deepEqual([await counted(gateway, 'edge_breaker_open_for_seconds'), await counted(gateway, 'edge_breaker_open_planned_seconds'), await counted(gateway, 'edge_breaker_not_closed_seconds')], [{}, {}, {}])
+})
+
+test('how long a circuit has not been closed goes on while it opens again', async (t) => {
+  const { gateway } = await inFront(t, answering())
+  const at = `pool=shop,upstream=${gateway.upstream().id}`
+  const breaker = gateway.app.breakers.get('shop', gateway.upstream().id)
+  breaker.force('open', 60_000)
+  const first = (await counted(gateway, 'edge_breaker_not_closed_seconds'))[at] ?? 0
+  assert.ok(first > 0)
+  breaker.force('open', 60_000)
+  assert.ok(((await counted(gateway, 'edge_breaker_not_closed_seconds'))[at] ?? 0) > first)
+  breaker.force('auto')
+  assert.deepEqual(await counted(gateway, 'edge_breaker_not_closed_seconds'), {})
 })
 
 test('what mode observe would have refused is counted', async (t) => {
