@@ -129,6 +129,7 @@ const registeredElsewhere = new Set(['plugins/admin-listener/server.ts -> plugin
 /** Tests that are passed over, but never in .ci/run, where a tool is missing. */
 const mayBeSkipped: Record<string, string> = {
   'test/conformance/quick.test.ts': 'suites that drive other programs',
+  'test/deploy/prometheus.test.ts': 'promtool judges the alerts',
   'test/deploy/systemd.test.ts': 'systemd-analyze judges the unit',
   'test/docs/guide-tls.test.ts': 'haproxy runs the guide\'s configuration',
   'test/docs/guide-nginx.test.ts': 'nginx runs the guide\'s configuration',

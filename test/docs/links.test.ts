@@ -103,7 +103,8 @@ test('every variable of ours that a page names is read by the code', () => {
 })
 
 test('every code that a page names, a reason, a cause, a log line or a field of one, is in the code', () => {
-  const sources = filesBelow(['bin', 'config', 'lib', 'plugins', 'routes'], '.ts').map((file) => readFileSync(join(root, file), 'utf8')).join('\n')
+  const files = [...filesBelow(['bin', 'config', 'lib', 'plugins', 'routes'], '.ts'), ...filesBelow(['deploy'], '.yaml')]
+  const sources = files.map((file) => readFileSync(join(root, file), 'utf8')).join('\n')
   const words = new Set(sources.match(/\b[a-z]+(?:_[a-z]+)+\b/g))
   let seen = 0
   for (const page of pages) {
