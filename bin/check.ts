@@ -1,20 +1,30 @@
-import { parseArgs } from 'node:util'
 import { diffConfig } from '../config/diff.ts'
 import { ConfigError, formatConfigError } from '../config/error.ts'
 import { loadConfig } from '../config/load.ts'
 import { redactConfig } from '../config/redact.ts'
 import type { Config } from '../config/schema.ts'
+import { adminUrl, tokenOf } from './admin-client.ts'
 import { askAdmin } from './ask-admin.ts'
+import { UsageError, type Command, type Given, type OwnCommand, type Surroundings } from './cli/command.ts'
+import { helpOf } from './cli/help.ts'
+import { parseCommand } from './cli/parse.ts'
 import { diffLines } from './diff-text.ts'
 
-const usage = `usage: breakwater check FILE [--against FILE | --admin URL [--token TOKEN]]
+const options = {
+  'against': { value: 'FILE', complete: 'files', text: 'compare with this file, which is the one before' },
+  'admin': { value: 'URL', text: 'compare with what a running proxy has, which judges it too; like http://127.0.0.1:9090' },
+  'token-file': { value: 'FILE', complete: 'files', text: 'file that holds the admin token; left out: admin.token of the file, or BREAKWATER_ADMIN_TOKEN' }
+} as const satisfies Command['options']
 
-Tells everything that is wrong with a configuration file, and what taking it would change:
-
-  --against FILE   compared with this file, which is the one before
-  --admin URL      compared with what a running proxy has, which judges it too; like http://127.0.0.1:9090
-  --token TOKEN    the admin token; left out: admin.token of the file, or BREAKWATER_ADMIN_TOKEN
-`
+/** What is said of the command, and how its arguments are taken apart. */
+export const checkSpec: OwnCommand = {
+  name: 'check',
+  summary: 'tell what is wrong with a configuration file, and what taking it would change',
+  operands: [{ name: 'FILE', complete: 'files' }],
+  options,
+  notes: `Exit codes: 0 valid; 2 not valid, or wrong arguments; 3 the running proxy cannot be reached, or does not judge it.`,
+  runArguments: (argv) => checkCommand(argv)
+}
 
 interface Arguments {
   file: string
@@ -23,37 +33,16 @@ interface Arguments {
   token: string | undefined
 }
 
-/** The arguments, or what is wrong with them. */
-function parse (argv: string[]): Arguments | string {
-  const option = { type: 'string' } as const
-  try {
-    const { positionals: [file, ...rest], values: { against, admin, token } } = parseArgs({ args: argv, options: { against: option, admin: option, token: option }, allowPositionals: true })
-    if (file === undefined || rest.length > 0) return 'one file is wanted'
-    if (admin !== undefined && against !== undefined) return '--admin and --against exclude each other'
-    if (token !== undefined && admin === undefined) return '--token goes with --admin'
-    if (token !== undefined && !/^[\x21-\x7e]+$/.test(token)) return '--token must be of visible ASCII characters'
-    if (admin !== undefined && !isAdminUrl(admin)) return '--admin must be a URL like http://127.0.0.1:9090, without credentials'
-    return { file, against, admin, token }
-  } catch (error) {
-    return (error as Error).message
-  }
-}
-
-function isAdminUrl (text: string): boolean {
-  const url = URL.canParse(text) ? new URL(text) : null
-  return url !== null && /^https?:$/.test(url.protocol) && url.username === '' && url.password === '' && url.search === '' && url.hash === ''
+/** @throws UsageError */
+function argumentsOf (given: Given): Arguments {
+  const [admin, against] = [given.text('admin'), given.text('against')]
+  if (admin !== undefined && against !== undefined) throw new UsageError('--admin and --against exclude each other')
+  if (given.text('token-file') !== undefined && admin === undefined) throw new UsageError('--token-file goes with --admin')
+  if (admin !== undefined) adminUrl(admin, '--admin')
+  return { file: given.operands[0] as string, against, admin, token: given.text('token-file') === undefined ? undefined : tokenOf(given, {}) }
 }
 
 const counted = (count: number, noun: string): string => `${count} ${noun}${count === 1 ? '' : 's'}`
-
-/** Where the command reads variables and writes. */
-export interface Surroundings {
-  env: Readonly<Record<string, string | undefined>>
-  /** Writes lines to standard output. */
-  out: (...lines: string[]) => void
-  /** Writes lines to standard error. */
-  complain: (...lines: string[]) => void
-}
 
 const ofProcess: Surroundings = {
   env: process.env,
@@ -72,18 +61,22 @@ function load (file: string, { env, complain }: Surroundings): Config | null {
   }
 }
 
-/** `breakwater check FILE`. 0: valid; 1: the running proxy could not be asked; 2: not valid, or wrong arguments. */
+/** `breakwater check FILE`. 0: valid; 2: not valid, or wrong arguments; 3: the running proxy could not be asked. */
 export async function checkCommand (argv: string[], around: Surroundings = ofProcess): Promise<number> {
-  if (argv.includes('--help') || argv.includes('-h')) {
-    around.out(usage.trimEnd())
-    return 0
-  }
-  const given = parse(argv)
-  if (typeof given === 'string') {
-    around.complain(given, '', usage.trimEnd())
+  let told: Arguments
+  try {
+    const given = parseCommand(checkSpec, argv)
+    if (given === 'help') {
+      around.out(helpOf(checkSpec).trimEnd())
+      return 0
+    }
+    told = argumentsOf(given)
+  } catch (error) {
+    if (!(error instanceof UsageError)) throw error
+    around.complain(`breakwater check: ${error.message}`, '', helpOf(checkSpec).trimEnd())
     return 2
   }
-  const { file, against, admin, token } = given
+  const { file, against, admin, token } = told
   const config = load(file, around)
   if (config === null) return 2
   around.out(`${file} is valid: ${counted(Object.keys(config.pools).length, 'pool')}, ${counted(config.routes.length, 'route')}`)
@@ -102,7 +95,7 @@ async function compareWithRunning (config: Config, admin: string, token: string,
   const verdict = await askAdmin(admin, token, config)
   if (verdict.kind === 'refused') {
     complain(`${admin} could not judge it: ${verdict.why}`)
-    return 1
+    return 3
   }
   if (verdict.kind === 'invalid') {
     complain(formatConfigError(new ConfigError(admin, verdict.errors)))

@@ -1,7 +1,7 @@
 import { parseArgs } from 'node:util'
 
 /** The options of `fastify start` that make sense for the proxy, as `node:util` parseArgs takes them; the text is for the help. */
-const startOptions = {
+export const startOptions = {
   'address': { type: 'string', short: 'a', text: 'address to listen on (127.0.0.1; FASTIFY_ADDRESS)' },
   'port': { type: 'string', short: 'p', text: 'port to listen on (8080; FASTIFY_PORT or PORT)' },
   'socket': { type: 'string', short: 's', text: 'unix socket to listen on, instead of address and port' },

@@ -3,7 +3,8 @@ import { fileURLToPath } from 'node:url'
 import { ConfigError, formatConfigError } from '../config/error.ts'
 import { loadConfig } from '../config/load.ts'
 import { mergeRepeatedSignals } from './signals.ts'
-import { startProblem, startUsage } from './start-options.ts'
+import type { Option, OwnCommand } from './cli/command.ts'
+import { startOptions, startProblem, startUsage } from './start-options.ts'
 
 /** What fastify-cli adds to our own times before it kills the process, in ms: our drain has to be the one that decides. */
 const marginMs = 2000
@@ -47,4 +48,17 @@ export async function startCommand (argv: string[]): Promise<number | null> {
   const { cli } = createRequire(import.meta.url)('fastify-cli/start.js') as { cli: (args: string[]) => void }
   cli(args)
   return null
+}
+
+/** What is said of the command. */
+export const startSpec: OwnCommand = {
+  name: 'start',
+  summary: 'start the proxy under fastify-cli; options of `fastify start` may follow',
+  operands: [],
+  options: Object.fromEntries(Object.entries(startOptions).flatMap(([name, option]): Array<[string, Option]> => name === 'help' ? [] : [[name, {
+    text: option.text,
+    ...'short' in option && { short: option.short },
+    ...option.type === 'string' && { value: 'VALUE' }
+  }]])),
+  runArguments: startCommand
 }

@@ -1,4 +1,5 @@
 import { parseArgs } from 'node:util'
+import type { Option, OwnCommand } from './cli/command.ts'
 import { startUpstream } from './scripted-upstream.ts'
 import { UpstreamOptionError, checkUpstreamOptions, upstreamFields } from './upstream-options.ts'
 import type { UpstreamOptions } from './upstream-options.ts'
@@ -104,4 +105,13 @@ export async function upstreamCommand (argv: string[]): Promise<number> {
   } catch (error) {
     return complain((error as Error).message, 1)
   }
+}
+
+/** What is said of the command. */
+export const upstreamSpec: OwnCommand = {
+  name: 'upstream',
+  summary: 'run a scripted upstream for trials',
+  operands: [],
+  options: Object.fromEntries(Object.values(upstreamFields).map(({ flag, kind, help: text }): [string, Option] => [flag, { text, ...kind !== 'boolean' && { value: valueNames[kind] } }])),
+  runArguments: upstreamCommand
 }

@@ -99,15 +99,19 @@ test('everything that is wrong with a file is told, with exit code 2', async () 
 })
 
 test('wrong arguments are told with the usage and exit code 2, and help helps', async () => {
+  const twoWords = join(folder, 'two-words')
+  writeFileSync(twoWords, 'two words\n')
   const table: [string[], RegExp][] = [
-    [[], /^one file is wanted$/],
-    [[valid, valid], /^one file is wanted$/],
+    [[], /FILE is missing$/],
+    [[valid, valid], /one argument too many$/],
     [[valid, '--bogus'], /--bogus/],
-    [[valid, '--against', valid, '--admin', 'http://127.0.0.1:1'], /^--admin and --against exclude each other$/],
-    [[valid, '--token', 'x'], /^--token goes with --admin$/],
-    [[valid, '--admin', '127.0.0.1:9090'], /^--admin must be a URL/],
-    [[valid, '--admin', 'http://user:pass@127.0.0.1:9090'], /^--admin must be a URL/],
-    [[valid, '--admin', 'http://127.0.0.1:1', '--token', 'two words'], /^--token must be of visible ASCII/]
+    [[valid, '--agianst', valid], /did you mean --against\?$/],
+    [[valid, '--against', valid, '--admin', 'http://127.0.0.1:1'], /--admin and --against exclude each other$/],
+    [[valid, '--token-file', 'x'], /--token-file goes with --admin$/],
+    [[valid, '--admin', '127.0.0.1:9090'], /--admin must be a URL/],
+    [[valid, '--admin', 'http://user:pass@127.0.0.1:9090'], /--admin must be a URL/],
+    [[valid, '--admin', 'http://127.0.0.1:1', '--token-file', twoWords], /the admin token must be of visible ASCII/],
+    [[valid, '--admin', 'http://127.0.0.1:1', '--token-file', join(folder, 'nothing')], /cannot be read: ENOENT$/]
   ]
   for (const [args, message] of table) {
     const { code, errors } = await check(args)
@@ -147,7 +151,9 @@ test('--admin asks a running proxy, with the whole configuration and the token o
 test('--admin: exchanges in flight at what goes, a prefix, a token of its own', async (t) => {
   const { url, asked } = await admin(t, judge)
   const other = write('other.yaml', withShop({ upstreams: [{ url: 'http://127.0.0.1:9002' }] }))
-  const { code, out } = await check([other, '--admin', `${url}/admin`, '--token', 'given'])
+  const tokenFile = join(folder, 'token')
+  writeFileSync(tokenFile, 'given\n')
+  const { code, out } = await check([other, '--admin', `${url}/admin`, '--token-file', tokenFile])
   equal(code, 0)
   deepEqual(out.slice(2), ['+ upstream 127.0.0.1:9002 in pool shop', '- upstream 127.0.0.1:9001 in pool shop (2 exchanges in flight)', '! admin.token needs a restart ("[redacted]" -> "")'])
   deepEqual(asked.map(({ url: path, token }) => [path, token]), [['/admin/config/validate', 'Bearer given'], ['/admin/config', 'Bearer given']])
@@ -172,7 +178,7 @@ test('--admin: an invalid file is not sent anywhere', async (t) => {
   deepEqual(asked, [])
 })
 
-test('--admin: a proxy that cannot be asked has exit code 1', async (t) => {
+test('--admin: a proxy that cannot be asked has exit code 3', async (t) => {
   const answers: [Answer, RegExp][] = [
     [{ status: 401, body: { detail: 'the token is not the admin token' } }, /it answers 401: the token is not the admin token$/],
     [{ status: 404, body: 'not json' }, /it answers 404$/],
@@ -184,7 +190,7 @@ test('--admin: a proxy that cannot be asked has exit code 1', async (t) => {
   for (const [answer, message] of answers) {
     const { url, asked } = await admin(t, () => answer)
     const { code, errors } = await check([valid, '--admin', url])
-    equal(code, 1)
+    equal(code, 3)
     match(String(errors[0]), message)
     equal(asked.length, 1)
   }
@@ -195,7 +201,7 @@ test('--admin: a proxy that cannot be asked has exit code 1', async (t) => {
   gone.close()
   await once(gone, 'close')
   const { code, errors } = await check([valid, '--admin', `http://127.0.0.1:${port}`])
-  equal(code, 1)
+  equal(code, 3)
   match(String(errors[0]), /could not judge it: it cannot be reached: ECONNREFUSED$/)
 })
 
@@ -211,7 +217,7 @@ test('--admin: a connection that is cut is told like one that cannot be made', a
   await once(server, 'listening')
   t.after(() => { server.close() })
   const { code, errors } = await check([valid, '--admin', `http://127.0.0.1:${(server.address() as AddressInfo).port}`])
-  equal(code, 1)
+  equal(code, 3)
   match(String(errors[0]), /it cannot be reached: \w+$/)
   ok(!errors.join('\n').includes('file-token'))
 })
