@@ -5,7 +5,9 @@ import type { AddressInfo, Socket } from 'node:net'
 import { seededRandom } from '../lib/random.ts'
 import { eventsBody, patternBody, wholeBody } from './upstream-bodies.ts'
 import type { Body } from './upstream-bodies.ts'
+import { DrillHold, drillPath, drillTime, upstreamMark, type DrillTarget } from './upstream-drill.ts'
 import { drained, isLocal, pause, read } from './upstream-io.ts'
+import { Listening } from './upstream-listening.ts'
 import { UpstreamOptionError, checkUpstreamOptions, upstreamDefaults } from './upstream-options.ts'
 import type { UpstreamChanges, UpstreamOptions, UpstreamSettings } from './upstream-options.ts'
 
@@ -63,7 +65,8 @@ export async function startUpstream (options: UpstreamOptions = {}): Promise<Scr
   server.listen(settings.port, settings.host)
   await once(server, 'listening')
   const { port } = server.address() as AddressInfo
-  const closed = new Promise<void>(resolve => server.once('close', () => resolve()))
+  const listening = new Listening(server, sockets, port, settings.host)
+  script.setDead = dead => listening.setDead(dead)
   return {
     port,
     host: settings.host,
@@ -72,16 +75,19 @@ export async function startUpstream (options: UpstreamOptions = {}): Promise<Scr
     set: changes => script.set(changes),
     stats: () => script.stats(),
     async close () {
-      if (server.listening) server.close()
-      const gone = [...sockets].map(socket => new Promise(resolve => socket.once('close', resolve)))
-      for (const socket of sockets) socket.destroy()
-      await Promise.all([closed, ...gone])
+      script.endDrill()
+      await listening.close()
     }
   }
 }
 
-class Script {
-  readonly settings: UpstreamSettings
+class Script implements DrillTarget {
+  /** What it was told to do, and what a drill has laid over it; together they are what it does. */
+  readonly #own: UpstreamSettings
+  #overlay: UpstreamChanges = {}
+  #drill: DrillHold | null = null
+  settings: UpstreamSettings
+  setDead: (dead: boolean) => void = () => {}
   readonly counts = { requests: 0, inFlight: 0, healthChecks: 0, connections: 0, aborted: 0, failed: 0, truncated: 0, reset: 0, hung: 0 }
   openConnections: () => number = () => 0
   readonly #random: () => number
@@ -89,12 +95,23 @@ class Script {
   readonly #cutByUs = new WeakSet<ServerResponse>()
 
   constructor (settings: UpstreamSettings) {
-    this.settings = settings
+    this.#own = settings
+    this.settings = { ...settings }
     this.#random = seededRandom(settings.seed)
   }
 
   set (changes: UpstreamChanges): void {
-    Object.assign(this.settings, checkUpstreamOptions(changes, 'live'))
+    Object.assign(this.#own, checkUpstreamOptions(changes, 'live'))
+    this.settings = { ...this.#own, ...this.#overlay }
+  }
+
+  overlay (faults: UpstreamChanges | null): void {
+    this.#overlay = faults ?? {}
+    this.settings = { ...this.#own, ...this.#overlay }
+  }
+
+  endDrill (): void {
+    this.#drill?.end()
   }
 
   stats (): UpstreamStats {
@@ -103,7 +120,7 @@ class Script {
 
   serve (request: IncomingMessage, response: ServerResponse): void {
     const path = (request.url ?? '/').split('?', 1)[0] ?? '/'
-    const served = path === '/__stats' || path === '/__control'
+    const served = path === '/__stats' || path === '/__control' || path === drillPath
       ? this.#control(path, request, response)
       : path === this.settings.healthPath ? this.#health(request, response) : this.#answer(path, request, response)
     served.catch((error: unknown) => {
@@ -124,6 +141,7 @@ class Script {
   async #control (path: string, request: IncomingMessage, response: ServerResponse): Promise<void> {
     if (path === '/__stats') {
       request.resume()
+      response.setHeader('server', upstreamMark)
       return this.#sendJson(response, 200, this.stats())
     }
     if (!isLocal(request)) {
@@ -138,11 +156,25 @@ class Script {
     const bytes = await read(request, piece => body.push(piece), maxControlBytes)
     if (bytes > maxControlBytes) return this.#sendJson(response, 413, { error: `control takes ${maxControlBytes} bytes at most` })
     try {
-      this.set(JSON.parse(Buffer.concat(body).toString()) as UpstreamChanges)
+      const told: unknown = JSON.parse(Buffer.concat(body).toString())
+      if (path === drillPath) return await this.#beginDrill(drillTime(told), response)
+      this.set(told as UpstreamChanges)
     } catch (error) {
       return this.#sendJson(response, 400, { errors: error instanceof UpstreamOptionError ? error.problems : [(error as Error).message] })
     }
     this.#sendJson(response, 200, this.settings)
+  }
+
+  async #beginDrill (ttlMs: number, response: ServerResponse): Promise<void> {
+    if (this.#drill !== null) return this.#sendJson(response, 409, { error: 'another drill has it' })
+    const drill = new DrillHold(this, ttlMs, () => { this.#drill = null })
+    this.#drill = drill
+    try {
+      this.#sendJson(response, 201, { control: await drill.open() })
+    } catch (error) {
+      drill.end()
+      throw error
+    }
   }
 
   async #answer (path: string, request: IncomingMessage, response: ServerResponse): Promise<void> {

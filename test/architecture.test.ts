@@ -67,7 +67,8 @@ const rules: Record<string, { values: string[], types: string[] }> = {
   lib: { values: ['lib'], types: ['config'] },
   config: { values: ['config'], types: [] },
   bin: { values: ['bin', 'config', 'lib'], types: [] },
-  bench: { values: ['bench', 'lib'], types: ['config'] },
+  // The load client is that of `breakwater drill`.
+  bench: { values: ['bench', 'bin', 'lib'], types: ['config'] },
   docs: { values: ['docs', 'config'], types: [] },
   examples: { values: ['root', 'plugins', 'routes', 'config', 'lib'], types: [] },
   test: { values: ['root', ...folders], types: [] }

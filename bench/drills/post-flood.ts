@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { outcome, type Drill, type DrillContext, type DrillReport } from './drill.ts'
-import { isLost, tallyText } from './figures.ts'
-import type { Sample } from './load.ts'
+import { isLost, tallyText } from '../../bin/load/figures.ts'
+import type { Sample } from '../../bin/load/load.ts'
 import { deliveries, requestsOf } from './record.ts'
 import { reach, Stage } from './stage.ts'
 

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { DrillConfig } from './breakwater.ts'
 import { outcome, speed, type Drill, type DrillContext, type DrillReport } from './drill.ts'
-import { isLost, quantile, tallyText } from './figures.ts'
+import { isLost, quantile, tallyText } from '../../bin/load/figures.ts'
 import { deliveries } from './record.ts'
 import { Stage } from './stage.ts'
 

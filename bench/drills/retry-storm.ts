@@ -1,5 +1,5 @@
 import { outcome, speed, type Drill, type DrillContext, type DrillReport } from './drill.ts'
-import { densest, quantile, tallyText } from './figures.ts'
+import { densest, quantile, tallyText } from '../../bin/load/figures.ts'
 import { deliveries, requestsOf } from './record.ts'
 import { Stage } from './stage.ts'
 

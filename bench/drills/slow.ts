@@ -1,5 +1,5 @@
 import { outcome, speed, type Claim, type Drill, type DrillContext, type DrillReport } from './drill.ts'
-import { isLost, quantile, tallyText } from './figures.ts'
+import { isLost, quantile, tallyText } from '../../bin/load/figures.ts'
 import { requestsOf } from './record.ts'
 import { Stage } from './stage.ts'
 

@@ -1,9 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Breakwater, type DrillConfig } from './breakwater.ts'
-import { machineNow } from './clock.ts'
+import { machineNow } from '../../bin/load/clock.ts'
 import type { DrillContext } from './drill.ts'
 import type { NativePeer } from './peers.ts'
-import { startLoad, warmPrefix, type Load, type LoadOptions } from './load.ts'
+import { startLoad, warmPrefix, type Load, type LoadOptions } from '../../bin/load/load.ts'
 import { steadyPorts } from './ports.ts'
 import { DrillUpstream, type UpstreamScript } from './upstream.ts'
 

@@ -2,7 +2,7 @@
 import { openSync, writeSync } from 'node:fs'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import { seededRandom } from '../../lib/random.ts'
-import { machineNow } from './clock.ts'
+import { machineNow } from '../../bin/load/clock.ts'
 import { controlPath, type UpstreamScript } from './upstream.ts'
 
 const { port, record, seed, ...first } = JSON.parse(process.argv[2] ?? '') as UpstreamScript & { port: number, record: string, seed: number }

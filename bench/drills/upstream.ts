@@ -3,7 +3,7 @@ import { request } from 'node:http'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { built, type Child, type Workshop } from '../children.ts'
-import { warmPrefix } from './load.ts'
+import { warmPrefix } from '../../bin/load/load.ts'
 
 /** What an upstream does with requests. Health checks are always answered well, as long as the process runs. */
 export interface UpstreamScript {

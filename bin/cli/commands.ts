@@ -3,6 +3,7 @@ import { startSpec } from '../start.ts'
 import { upstreamSpec } from '../upstream.ts'
 import type { Command, OwnCommand } from './command.ts'
 import { completionFor, shells } from './completion.ts'
+import { drillCommand } from './drill.ts'
 import { eventsCommand } from './events.ts'
 import { explainCommand } from './explain.ts'
 import { reloadCommand } from './reload.ts'
@@ -26,5 +27,5 @@ fish: breakwater completion fish > ~/.config/fish/completions/breakwater.fish`,
 /** All commands, in the order of the help. */
 export const commands: ReadonlyArray<Command | OwnCommand> = [
   startSpec, checkSpec, statusCommand, explainCommand, eventsCommand, forceCommand, resetCommand, drainCommand, readyCommand, healthCheckCommand, reloadCommand,
-  upstreamSpec, completionCommand
+  drillCommand, upstreamSpec, completionCommand
 ]

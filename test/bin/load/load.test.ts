@@ -1,6 +1,6 @@
 import { test, type TestContext } from 'node:test'
 import assert from 'node:assert/strict'
-import { startLoad, type LoadOptions, type LoadResult } from '../../../bench/drills/load.ts'
+import { startLoad, type LoadOptions, type LoadResult } from '../../../bin/load/load.ts'
 import { steadyPorts } from '../../../bench/drills/ports.ts'
 import { answer, rawUpstream, send, type RawHandler, type RawUpstream } from '../../support/faulty-upstream.ts'
 import { until } from '../../support/wait.ts'

@@ -1,7 +1,7 @@
 import { test, type TestContext } from 'node:test'
 import assert from 'node:assert/strict'
 import type { Socket } from 'node:net'
-import { Connection, type Ending } from '../../../bench/drills/connection.ts'
+import { Connection, type Ending } from '../../../bin/load/connection.ts'
 import { rawUpstream, send, type RawHandler } from '../../support/faulty-upstream.ts'
 import { closedPort } from '../../support/ports.ts'
 
@@ -25,17 +25,17 @@ const answering = (...parts: string[]): RawHandler => async socket => {
 
 test('answers of a known length keep the connection', async t => {
   const found = await endings(t, answering('HTTP/1.1 200 OK\r\nContent-', 'Length: 4\r\n\r\nab', 'cd'), 3)
-  assert.deepEqual(found, { endings: Array.from({ length: 3 }, () => ({ status: 200, failure: '' })), connections: 1 })
+  assert.deepEqual(found, { endings: Array.from({ length: 3 }, () => ({ status: 200, failure: '', reason: '' })), connections: 1 })
 })
 
 test('chunks end with the last one', async t => {
   const found = await endings(t, answering('HTTP/1.1 503 Busy\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nab\r\n', '0\r\n\r\n'), 2)
-  assert.deepEqual(found, { endings: Array.from({ length: 2 }, () => ({ status: 503, failure: '' })), connections: 1 })
+  assert.deepEqual(found, { endings: Array.from({ length: 2 }, () => ({ status: 503, failure: '', reason: '' })), connections: 1 })
 })
 
 test('an answer that says close is the last of its connection', async t => {
   const found = await endings(t, answering('HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 0\r\n\r\n'), 2)
-  assert.deepEqual(found, { endings: Array.from({ length: 2 }, () => ({ status: 200, failure: '' })), connections: 2 })
+  assert.deepEqual(found, { endings: Array.from({ length: 2 }, () => ({ status: 200, failure: '', reason: '' })), connections: 2 })
 })
 
 test('without a length the end of the connection is the end of the answer', async t => {
@@ -43,7 +43,7 @@ test('without a length the end of the connection is the end of the answer', asyn
     await send(socket, 'HTTP/1.0 502 Bad Gateway\r\n\r\nsorry')
     socket.end()
   }
-  assert.deepEqual((await endings(t, handler)).endings, [{ status: 502, failure: '' }])
+  assert.deepEqual((await endings(t, handler)).endings, [{ status: 502, failure: '', reason: '' }])
 })
 
 test('an answer that breaks off is cut, whatever its status', async t => {
@@ -51,13 +51,13 @@ test('an answer that breaks off is cut, whatever its status', async t => {
     await send(socket, 'HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nabc')
     socket.destroySoon()
   }
-  assert.deepEqual((await endings(t, handler)).endings, [{ status: 0, failure: 'cut' }])
+  assert.deepEqual((await endings(t, handler)).endings, [{ status: 0, failure: 'cut', reason: '' }])
 })
 
 test('nobody listens: the connection failed, and it can take nothing more', async t => {
   const connection = new Connection(await closedPort(t))
   const ending = await new Promise<Ending>(resolve => { connection.send('GET / HTTP/1.1\r\nhost: x\r\n\r\n', resolve) })
-  assert.deepEqual(ending, { status: 0, failure: 'connect' })
+  assert.deepEqual(ending, { status: 0, failure: 'connect', reason: '' })
   assert.equal(connection.usable, false)
 })
 
@@ -69,6 +69,6 @@ test('what is given up ends once, and its late answer ends nothing', async t => 
   connection.send('GET / HTTP/1.1\r\nhost: x\r\n\r\n', ending => { found.push(ending) })
   connection.destroy('timeout')
   connection.destroy('cut')
-  assert.deepEqual(found, [{ status: 0, failure: 'timeout' }])
+  assert.deepEqual(found, [{ status: 0, failure: 'timeout', reason: '' }])
   assert.equal(connection.usable, false)
 })

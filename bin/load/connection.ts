@@ -5,6 +5,8 @@ export interface Ending {
   /** 0: none came. */
   status: number
   failure: '' | 'connect' | 'cut' | 'invalid' | 'timeout'
+  /** What the proxy's Proxy-Status (RFC 9209) gives as its reason; '' where there is none. */
+  reason: string
 }
 
 /** How the rest of an answer is framed: so many bytes; until the last chunk; until the connection ends. */
@@ -22,8 +24,8 @@ export class Connection {
   /** False once it can take no further request. */
   usable = true
 
-  constructor (port: number) {
-    this.#socket = connect({ port, host: '127.0.0.1', noDelay: true })
+  constructor (port: number, host = '127.0.0.1') {
+    this.#socket = connect({ port, host, noDelay: true })
     // One character for each byte.
     this.#socket.setEncoding('latin1')
     this.#socket.on('connect', () => { this.#connected = true })
@@ -41,7 +43,7 @@ export class Connection {
 
   /** Gives the request up that is under way, if there is one. */
   destroy (failure: Ending['failure']): void {
-    this.#finish({ status: 0, failure }, false)
+    this.#finish({ status: 0, failure, reason: '' }, false)
     this.#socket.destroy()
   }
 
@@ -56,7 +58,7 @@ export class Connection {
     const fields = this.#text.slice(0, head).toLowerCase()
     const framing = framingOf(fields, status)
     if (!isWhole(framing, this.#text, head + 4)) return
-    this.#finish({ status, failure: '' }, !/\r\nconnection:[^\r]*\bclose\b/.test(fields) && !fields.startsWith('http/1.0'))
+    this.#finish({ status, failure: '', reason: reasonOf(fields, status) }, !/\r\nconnection:[^\r]*\bclose\b/.test(fields) && !fields.startsWith('http/1.0'))
   }
 
   #closed (): void {
@@ -64,7 +66,7 @@ export class Connection {
     const head = this.#text.indexOf('\r\n\r\n')
     const status = Number(/^HTTP\/1\.[01] (\d{3})/.exec(this.#text)?.[1] ?? 0)
     const untilClose = head !== -1 && framingOf(this.#text.slice(0, head).toLowerCase(), status) === 'close'
-    this.#finish(untilClose ? { status, failure: '' } : { status: 0, failure: this.#connected ? 'cut' : 'connect' }, false)
+    this.#finish(untilClose ? { status, failure: '', reason: '' } : { status: 0, failure: this.#connected ? 'cut' : 'connect', reason: '' }, false)
   }
 
   #finish (ending: Ending, kept: boolean): void {
@@ -75,6 +77,8 @@ export class Connection {
     end?.(ending)
   }
 }
+
+const reasonOf = (fields: string, status: number): string => status < 400 ? '' : /\r\nproxy-status:[^\r]*\bdetails="?(\w+)/.exec(fields)?.[1] ?? ''
 
 function framingOf (fields: string, status: number): Framing {
   if (status === 204 || status === 304) return 0

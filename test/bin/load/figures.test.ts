@@ -1,12 +1,12 @@
 import { test } from 'node:test'
 import assert from 'node:assert/strict'
-import { densest, isLost, quantile, tallyText } from '../../../bench/drills/figures.ts'
-import type { Sample } from '../../../bench/drills/load.ts'
+import { densest, isLost, quantile, tallyText } from '../../../bin/load/figures.ts'
+import type { Sample } from '../../../bin/load/load.ts'
 import { deliveries, peakConcurrency } from '../../../bench/drills/record.ts'
-import { dueTimes } from '../../../bench/drills/schedule.ts'
+import { dueTimes } from '../../../bin/load/schedule.ts'
 import type { Seen } from '../../../bench/drills/upstream.ts'
 
-const sample = (status: number, failure: Sample['failure'] = ''): Sample => ({ id: 'r0', at: 0, ms: 1, status, failure })
+const sample = (status: number, failure: Sample['failure'] = ''): Sample => ({ id: 'r0', at: 0, ms: 1, status, failure, reason: '' })
 
 test('a quantile is the value that this share does not exceed', () => {
   const values = [5, 1, 4, 2, 3]

@@ -4,6 +4,8 @@ import { Worker } from 'node:worker_threads'
 export const warmPrefix = 'warm'
 
 export interface LoadOptions {
+  /** Default: 127.0.0.1 */
+  host?: string
   port: number
   /** Requests a second. */
   rate: number
@@ -33,6 +35,8 @@ export interface Sample {
   status: number
   /** Why there was no whole answer; '' where there was. */
   failure: '' | 'connect' | 'cut' | 'invalid' | 'timeout' | 'unsent'
+  /** Of a refusal by the proxy, from its Proxy-Status; '' where there is none. */
+  reason: string
 }
 
 export interface LoadResult {

@@ -1,4 +1,4 @@
-// The load client of the drills: a thread, started by load.ts.
+// The load client of drills and benchmarks: a thread, started by load.ts.
 import { parentPort, workerData } from 'node:worker_threads'
 import { machineNow } from './clock.ts'
 import { Connection } from './connection.ts'
@@ -7,9 +7,10 @@ import type { LoadOptions, LoadResult, Sample } from './load.ts'
 import { dueTimes } from './schedule.ts'
 
 const options = workerData as LoadOptions
+const { host = '127.0.0.1' } = options
 const body = options.bodyBytes === 0 ? '' : 'x'.repeat(options.bodyBytes)
 const framing = options.method === 'POST' ? `content-type: text/plain\r\ncontent-length: ${body.length}\r\n` : ''
-const head = `${options.method} ${options.path} HTTP/1.1\r\nhost: 127.0.0.1:${options.port}\r\n${framing}x-drill-id: ${options.prefix}`
+const head = `${options.method} ${options.path} HTTP/1.1\r\nhost: ${host.includes(':') ? `[${host}]` : host}:${options.port}\r\n${framing}x-drill-id: ${options.prefix}`
 
 /** The latest used is taken first, so that those which are left over grow old. */
 const free: Connection[] = []
@@ -28,24 +29,25 @@ function take (): Connection {
     if (connection.usable) return connection
     open.delete(connection)
   }
-  const connection = new Connection(options.port)
+  const connection = new Connection(options.port, host)
   open.add(connection)
   return connection
 }
 
 function send (at: number, now: number): void {
-  const sample: Sample = { id: `${options.prefix}${samples.length}`, at, ms: 0, status: 0, failure: 'unsent' }
+  const sample: Sample = { id: `${options.prefix}${samples.length}`, at, ms: 0, status: 0, failure: 'unsent', reason: '' }
   samples.push(sample)
   if (pending >= options.maxOpen) return
   pending++
   late.push(now - at)
   const connection = take()
   const patience = setTimeout(() => connection.destroy('timeout'), options.patienceMs)
-  connection.send(`${head}${samples.length - 1}\r\n\r\n${body}`, ({ status, failure }) => {
+  connection.send(`${head}${samples.length - 1}\r\n\r\n${body}`, ({ status, failure, reason }) => {
     clearTimeout(patience)
     sample.ms = machineNow() - startedAt - at
     sample.status = status
     sample.failure = failure
+    sample.reason = reason
     pending--
     if (connection.usable) free.push(connection)
     else open.delete(connection)

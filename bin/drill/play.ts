@@ -1,0 +1,165 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { objectOf } from '../../config/values.ts'
+import { AdminFailure, ask, type Admin } from '../admin-client.ts'
+import { eventLine } from '../cli/events.ts'
+import { durationText } from '../cli/duration.ts'
+import { oneLine } from '../cli/text.ts'
+import { isLost } from '../load/figures.ts'
+import { startLoad, type Load, type Sample } from '../load/load.ts'
+import { maxDrillMs } from '../upstream-drill.ts'
+import type { UpstreamChanges } from '../upstream-options.ts'
+import type { Claim, Drill, Plan } from './drills.ts'
+import { rateLimit } from './drills.ts'
+import { holdPool, readPool } from './target.ts'
+import { attemptsOf, Watch } from './seen.ts'
+
+export interface PlayOptions {
+  admin: Admin
+  pool: string | undefined
+  /** Where requests are sent. */
+  url: URL
+  rate: number
+  faultMs: number
+  ratio: number
+  seed: number
+  start: boolean
+  stopped: AbortSignal
+  say: (line: string) => void
+}
+
+/** No faults of its own, as long as it is held: the moody upstream of the demo is well meanwhile. */
+const calm: UpstreamChanges = { failEvery: 0, failRatio: 0, delayMs: 2, jitterMs: 0, hang: false, hangHealth: false, refuseHealth: false, truncateEvery: 0, resetEvery: 0, slowBodyMs: 0, bodyBytes: null, status: 200, close: false }
+
+/** The longest fault, in ms. */
+export const maxFaultMs = 60_000
+const calmMs = 1000
+/** What was due so shortly before a fault may have been under way when it began. */
+const underWayMs = 200
+const marginMs = 5000
+const pollMs = 100
+
+/** How long it may take until an upstream that is well again is used again: the open time as it doubles, its jitter, and a check. */
+function recoveryMs ({ promises: { openMs, maxOpenMs, intervalMs, health, headersMs }, faultMs }: Plan): number {
+  const open = Math.min(maxOpenMs, openMs * 2 ** Math.ceil(Math.log2(faultMs / openMs + 1)))
+  return Math.ceil(open * 1.2 + (health ? intervalMs * 2.2 : 0) + Math.min(headersMs, 10_000) + marginMs)
+}
+
+/** A moment of a drill, before its line. */
+const stamp = (from: number): string => `${((performance.now() - from) / 1000).toFixed(1)}s`.padStart(7)
+
+function answers (samples: readonly Sample[]): string {
+  const counts = new Map<string, number>()
+  for (const { status, failure, reason } of samples) {
+    const key = failure !== '' ? failure : reason === '' ? String(status) : `${status} ${reason}`
+    counts.set(key, (counts.get(key) ?? 0) + 1)
+  }
+  return [...counts].toSorted(([, a], [, b]) => b - a).map(([key, count]) => `${count} x ${key}`).join(', ') || 'none'
+}
+
+/** Sees to it that requests for the URL reach the pool. @throws AdminFailure */
+async function checkRoute (admin: Admin, url: URL, pool: string, signal: AbortSignal): Promise<void> {
+  const { status, content } = await ask(admin, `routes/match?host=${encodeURIComponent(url.host)}&path=${encodeURIComponent(url.pathname + url.search)}`, { signal }, [404, 405])
+  const to = status === 200 ? objectOf(content)['pool'] : null
+  if (to !== pool) throw new AdminFailure(1, `requests for ${url.pathname} go to ${to === null ? 'no pool' : `pool ${String(to)}`}; give a --url that goes to pool ${pool}`)
+}
+
+/**
+ * Plays one drill, and leaves everything as it was, however it ends.
+ * @returns whether the proxy did what it promises
+ * @throws AdminFailure where it is refused, or the pool is not well to begin with
+ */
+export async function play (drill: Drill, options: PlayOptions): Promise<boolean> {
+  const { admin, url, stopped, say, seed } = options
+  const { pool, ids, promises } = await readPool(admin, options.pool, stopped)
+  if (promises.mode !== 'enforce') throw new AdminFailure(1, `the breakers of pool ${pool} are ${promises.mode === 'off' ? 'off' : 'only observing'}: there is nothing to be expected of them`)
+  if (!drill.all && ids.length < 2) throw new AdminFailure(1, `pool ${pool} has one upstream: without another, nobody can take over`)
+  const rate = drill.rate?.(promises) ?? options.rate
+  if (rate > rateLimit) throw new AdminFailure(1, `it would take ${rate} requests a second to fill shedding.maxInFlight ${promises.maxInFlight}; ${rateLimit} is the most that a drill sends`)
+  const plan: Plan = { promises, upstreams: ids.length, rate, faultMs: Math.max(options.faultMs, Math.min(maxFaultMs, drill.least?.(promises) ?? 0)), ratio: options.ratio }
+  const longest = recoveryMs(plan)
+  const totalMs = 2 * longest + plan.faultMs + 2 * calmMs + marginMs
+  if (totalMs > maxDrillMs) throw new AdminFailure(1, `with breaker.openMs ${promises.openMs} and maxOpenMs ${promises.maxOpenMs} it could take ${durationText(totalMs)}; ${durationText(maxDrillMs)} is the longest`)
+  await checkRoute(admin, url, pool, stopped)
+
+  const { held, release } = await holdPool(ids, totalMs, options.start)
+  const victims = drill.all ? held : held.slice(seed % held.length, seed % held.length + 1)
+  let load: Load | null = null
+  let watch: Watch | null = null
+  const wait = (ms: number): Promise<void> => sleep(ms, undefined, { signal: stopped })
+  try {
+    say(`drill ${drill.name}: ${drill.title}`)
+    say(`pool ${pool}, ${drill.all ? `all ${ids.length} upstreams` : `upstream ${victims[0]?.id}`}, ${rate} requests a second at ${url.href} for ${durationText(plan.faultMs)} and until all is well, seed ${seed}`)
+    const everUsed = `all upstreams are used again within ${durationText(longest)}`
+    say('expected:')
+    for (const line of [...drill.expected(plan), ...drill.all ? [] : ['no other upstream is suspected'], everUsed]) say(`  - ${line}`)
+    say('')
+    const from = performance.now()
+    const note = (text: string): void => say(`${stamp(from)}  ${oneLine(text)}`)
+    await Promise.all(held.map((each) => each.set(calm)))
+    const { content } = await ask(admin, 'events?limit=1', { signal: stopped })
+    const seen = new Watch(admin, pool, Number(objectOf(content)['lastSeq']), (event) => { if (event.type !== 'admin_write') note(eventLine(event).replace(/ (?:evidence|requests|window)=.*$/, '')) })
+    watch = seen
+    const before = await Promise.all(held.map((each) => each.stats()))
+    const running = await startLoad({ host: url.hostname.replace(/^\[|\]$/g, ''), port: Number(url.port || 80), path: url.pathname + url.search, method: 'GET', bodyBytes: 0, rate, seconds: totalMs / 1000, seed, maxOpen: Math.max(200, promises.maxInFlight * 2), patienceMs: promises.headersMs > 0 ? promises.headersMs * 2 + 5000 : 20_000, prefix: `drill-${seed}-` })
+    load = running
+    const loadAt = performance.now()
+    const allUp = async (limitMs: number): Promise<boolean> => {
+      for (const end = performance.now() + limitMs; performance.now() < end; await wait(pollMs)) {
+        const now = await seen.upstreams(stopped)
+        if (now.length > 0 && now.every(({ state, breaker }) => state === 'up' && (breaker === null || breaker.state === 'closed'))) return true
+      }
+      return false
+    }
+    if (!await allUp(longest)) throw new AdminFailure(1, `pool ${pool} is not well to begin with: breakwater status tells why`)
+    await wait(calmMs)
+    const arrived = await Promise.all(held.map((each) => each.stats()))
+    if (arrived.every(({ requests }, i) => requests === before[i]?.requests)) throw new AdminFailure(1, `no request arrived at pool ${pool}: is ${url.origin} the public listener of this proxy?`)
+
+    const counted = await attemptsOf(admin, pool, stopped)
+    seen.events.length = 0
+    seen.unready = false
+    const begun = performance.now()
+    note(`${victims.map(({ id }) => id).join(', ')}: the fault begins`)
+    await drill.fault({ wait, set: async (faults, dead) => { await Promise.all(victims.map((each) => each.set({ ...calm, ...faults }, dead))) } }, plan)
+    await Promise.all(victims.map((each) => each.set(calm)))
+    const over = performance.now()
+    note('the fault is over')
+    const recovered = await allUp(longest)
+    const tookMs = performance.now() - over
+    note(recovered ? 'all upstreams are used again' : 'not all upstreams are used again')
+    await wait(calmMs)
+    running.stop()
+    const { samples } = await running.result
+    const due = samples.filter(({ at }) => at >= begun - loadAt - underWayMs && at < over - loadAt)
+    const others = held.filter((each) => !victims.includes(each)).map(({ id }) => id)
+    const claims: Claim[] = [
+      ...drill.claims({ ...plan, watch: seen, victims: victims.map(({ id }) => id), others, samples: due }),
+      ...drill.all ? [] : [{ what: 'no other upstream was suspected', seen: others.filter((id) => seen.left(id)).join(', ') || 'none was', holds: others.every((id) => !seen.left(id)) }],
+      { what: everUsed.replace('are used', 'were used'), seen: recovered ? durationText(tookMs) : 'no', holds: recovered },
+      await nothingLeft(seen, stopped)
+    ]
+    const after = samples.filter(({ at }) => at >= over - loadAt)
+    say('')
+    say(`answers during the fault: ${answers(due)}`)
+    say(`answers afterwards: ${answers(after)}${after.some(isLost) ? ' (a circuit that is tried again may cost some)' : ''}`)
+    const now = await attemptsOf(admin, pool, stopped)
+    if (counted !== null && now !== null) say(`attempts since the fault began, by GET /metrics: ${[...now].map(([outcome, count]) => `${count - (counted.get(outcome) ?? 0)} ${outcome}`).join(', ')}`)
+    for (const { what, seen: is, holds } of claims) say(`${holds ? 'pass' : 'FAIL'}  ${what}: ${is}`)
+    const passed = claims.every(({ holds }) => holds)
+    say(`drill ${drill.name}: ${passed ? 'pass' : 'FAIL'}`)
+    return passed
+  } finally {
+    load?.stop()
+    await watch?.end()
+    await release()
+  }
+}
+
+async function nothingLeft (watch: Watch, signal: AbortSignal): Promise<Claim> {
+  let left = 0
+  for (const end = performance.now() + marginMs; performance.now() < end; await sleep(pollMs, undefined, { signal })) {
+    left = (await watch.upstreams(signal)).reduce((sum, { inFlight }) => sum + inFlight, 0)
+    if (left === 0) break
+  }
+  return { what: 'nothing is left in flight at the pool', seen: String(left), holds: left === 0 }
+}
