@@ -28,7 +28,7 @@ const say = (text: string): void => { process.stdout.write(`${text}\n`) }
 function chosen (only: readonly string[]): Peer[] {
   const unknown = only.filter(name => !peers.some(peer => peer.name === name))
   if (unknown.length > 0) throw new RangeError(`--only knows ${peers.map(peer => peer.name).join(', ')}, not ${unknown.join(', ')}`)
-  return peers.filter(peer => only.length === 0 || only.includes(peer.name))
+  return peers.filter(({ name, asked }) => only.length === 0 ? asked !== true : only.includes(name))
 }
 
 /** Starts every chosen peer that can run here; each that cannot is named with the reason. */

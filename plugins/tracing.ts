@@ -83,7 +83,9 @@ class SpanKeeper implements Observer {
   attemptBegun (exchange: Exchange | null, attempt: ObservedAttempt): void {
     const parent = exchange === null ? undefined : (exchange as TracedExchange)[kContext]
     if (exchange === null || parent === undefined) return
-    const span = this.#tracer.startSpan(attemptName(attempt), { kind: SpanKind.CLIENT, attributes: attemptAttributes(exchange, attempt) }, parent)
+    const recorded = trace.getSpan(parent)?.isRecording() === true
+    // Of a trace that nobody keeps only the ids are wanted.
+    const span = this.#tracer.startSpan(attemptName(attempt), { kind: SpanKind.CLIENT, ...recorded && { attributes: attemptAttributes(exchange, attempt) } }, parent)
     ;(attempt as TracedAttempt)[kSpan] = span
     const carrier: Record<string, string> = {}
     propagation.inject(trace.setSpan(parent, span), carrier)

@@ -12,19 +12,40 @@ const versionOfPackage = (name: string): string => {
 const app = built('app.js')
 const cli = (): string => join(packageRoot(), 'node_modules', 'fastify-cli', 'cli.js')
 
-const ours = (name: string, features: string, envOf: (site: Site) => Record<string, string>): Peer => ({
+const ours = (name: string, features: string, envOf: (site: Site) => Record<string, string>, nodeArgs: readonly string[] = []): Peer => ({
   name,
-  features: `everything on: access log, breaker, health checks, gate, header hygiene${features}`,
+  features: `everything on: access log, metrics, breaker, health checks, gate, header hygiene${features}`,
   missing: () => existsSync(app) ? null : 'app.js is not built',
   version: () => `node ${process.versions.node}`,
   prepare: site => ({
     program: process.execPath,
-    args: [cli(), 'start', '-o', '-l', 'info', '-a', '127.0.0.1', '-p', String(site.port), app],
+    args: [...nodeArgs, cli(), 'start', '-o', '-l', 'info', '-a', '127.0.0.1', '-p', String(site.port), app],
     env: { BREAKWATER_ADMIN_PORT: '0', ...envOf(site) }
   })
 })
 
-export const breakwater = ours('breakwater', '', ({ upstreams }) => ({ BREAKWATER_UPSTREAMS: urls(upstreams).join(',') }))
+const upstreamsOnly = ({ upstreams }: Site): Record<string, string> => ({ BREAKWATER_UPSTREAMS: urls(upstreams).join(',') })
+
+export const breakwater = ours('breakwater', '', upstreamsOnly)
+
+/** What metrics cost is the difference. */
+export const breakwaterNoMetrics: Peer = {
+  ...ours('breakwater-no-metrics', '; no metrics', ({ upstreams, folder }) => {
+    const file = join(folder, 'breakwater.json')
+    writeFileSync(file, JSON.stringify({ metrics: { enabled: false }, pools: { upstreams: { upstreams: urls(upstreams).map(url => ({ url })) } } }))
+    return { BREAKWATER_CONFIG: file }
+  }),
+  asked: true
+}
+
+const traced = (name: string, features: string, share: number): Peer => ({
+  ...ours(name, features, (site) => ({ ...upstreamsOnly(site), TRACE_SHARE: String(share) }), ['--import', built('bench/peers/trace-sdk.js')]),
+  asked: true
+})
+
+/** With an SDK of OpenTelemetry, whose spans go nowhere: what an exporter costs is its own. */
+export const breakwaterTraced = traced('breakwater-traced', '; every trace recorded', 1)
+export const breakwaterSampled = traced('breakwater-sampled', '; one trace in a hundred recorded', 0.01)
 
 /** The same with a large configuration, which must not cost what it does not use. */
 export const breakwaterLarge: Peer = {

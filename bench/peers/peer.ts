@@ -19,6 +19,8 @@ export interface Peer {
   features: string
   /** How many ports of the upstream it spreads its requests over, where that is its own matter; else what the run says. */
   upstreams?: number
+  /** It runs only where --only names it. */
+  asked?: boolean
   /** Why it cannot run here; null: it can. */
   missing: () => string | null
   /** Its version, as its own program tells it. */

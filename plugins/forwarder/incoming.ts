@@ -69,4 +69,21 @@ export function removeField (fields: string[], name: string): void {
   fields.length = kept
 }
 
+/** The same for several, in one pass. */
+export function removeFields (fields: string[], names: readonly string[]): void {
+  let kept = 0
+  for (let i = 0; i < fields.length; i += 2) {
+    if (isAmong(fields[i] as string, names)) continue
+    fields[kept++] = fields[i] as string
+    fields[kept++] = fields[i + 1] as string
+  }
+  fields.length = kept
+}
+
+/** Most are told apart by their lengths alone. */
+function isAmong (name: string, names: readonly string[]): boolean {
+  for (const wanted of names) if (wanted.length === name.length && twinOf(wanted) === twinOf(name)) return true
+  return false
+}
+
 const twinOf = (name: string): string => name.toLowerCase().replaceAll('_', '-')

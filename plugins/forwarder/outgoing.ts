@@ -4,7 +4,7 @@ import { CompiledRoute } from '../../lib/route/compiled.ts'
 import { forwardedPath } from '../../lib/route/rewrite.ts'
 import type { ReplacedFields } from '../observation.ts'
 import type { Upstream, UpstreamPool } from '../upstream-pools.ts'
-import { removeField } from './incoming.ts'
+import { removeField, removeFields } from './incoming.ts'
 import type { ClientBody } from './request-body.ts'
 import type { AnyRoute } from './route.ts'
 
@@ -85,7 +85,7 @@ export class Outgoing {
     if (!timed && replaced === null) return fields
     const stamped = [...fields]
     if (replaced !== null) {
-      for (const name of replaced.names) removeField(stamped, name)
+      removeFields(stamped, replaced.names)
       stamped.push(...replaced.fields)
     }
     if (timed) stamped.push(this.#deadlineHeader as string, String(Math.max(0, Math.floor(this.#endsAt - performance.now()))))
