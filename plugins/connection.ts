@@ -2,6 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Http2Stream } from 'node:http2'
 import type { Socket } from 'node:net'
 import { breakStream } from './http2/abort.ts'
+import { isHttp2 } from './http2/is-http2.ts'
 
 /** Node keeps the connection that TLS is made on. */
 interface WrappingSocket extends Socket { _parent?: Socket | null }
@@ -76,7 +77,7 @@ export function hearNoMore (socket: Socket): void {
  * nobody's request. A body that is still to come is `linger`'s to drop.
  */
 export function closeBehind (request: IncomingMessage, response: ServerResponse): void {
-  if (request.httpVersionMajor === 2) return
+  if (isHttp2(request)) return
   response.shouldKeepAlive = false
   if (bodyPending(request)) return
   const { socket } = response
@@ -108,7 +109,7 @@ const lingerMs = 5000
  */
 export function linger (request: IncomingMessage, response: ServerResponse): void {
   // Over HTTP/2 the stream is reset behind the answer, and the client told so.
-  if (request.httpVersionMajor === 2) return
+  if (isHttp2(request)) return
   if (!bodyPending(request)) return keepAfterExpect(response)
   // Told here as well as in the head, which hooks may still hold back: no further request may begin meanwhile.
   response.shouldKeepAlive = false

@@ -17,6 +17,7 @@ import { compileTrust, plainAddress, type Trust } from '../lib/http/trust.ts'
 import { closeBehind, hearNoMore, onBreak } from './connection.ts'
 import { socketOf, type ClientRequest } from './http2/client-request.ts'
 import type { Flood } from './http2/client-sessions.ts'
+import { isHttp2 } from './http2/is-http2.ts'
 import { refuse } from './refusal.ts'
 import { mayHaveLostFollowers } from './upgrading-message.ts'
 import { closeWithConnection } from './waiting-responses.ts'
@@ -225,7 +226,7 @@ const edge: FastifyPluginAsync<EdgeOptions> = async (app, options) => {
   function begin (request: FastifyRequest, reply: FastifyReply): boolean {
     const { raw } = request
     const socket: TaggedSocket = raw.socket
-    if (raw.httpVersionMajor === 1 && isClosing(socket)) {
+    if (!isHttp2(raw) && isClosing(socket)) {
       // Its bytes were in one packet with the last request's. The parser is not done with them yet.
       process.nextTick(hearNoMore, socket)
       return false
@@ -240,7 +241,7 @@ const edge: FastifyPluginAsync<EdgeOptions> = async (app, options) => {
       closeWithConnection(socket, reply.raw)
       if (socket[kLatest] !== undefined) keepEarlier(socket, socket[kLatest], reply)
     }
-    if (raw.httpVersionMajor === 2) {
+    if (isHttp2(raw)) {
       beginStream(socket, request, reply)
     } else {
       if (mayHaveLostFollowers(raw)) closeBehind(raw, reply.raw)
@@ -269,7 +270,7 @@ const edge: FastifyPluginAsync<EdgeOptions> = async (app, options) => {
   app.addHook('onRequest', (request, reply, done) => {
     // A request behind the last one stops here: without an answer, a line, or a trace anywhere.
     if (!begin(request, reply)) return
-    const fault = request.raw.httpVersionMajor === 2 ? (request.raw as unknown as Partial<ClientRequest>).faultOf?.(maxHeaderBytes) ?? null : null
+    const fault = isHttp2(request.raw) ? (request.raw as unknown as Partial<ClientRequest>).faultOf?.(maxHeaderBytes) ?? null : null
     if (fault === null) return done()
     const { observers } = app as { observers?: { follow (request: FastifyRequest, reply: FastifyReply): void } }
     observers?.follow(request, reply)

@@ -14,6 +14,7 @@ import { retryAfter } from '../lib/http/problem.ts'
 import { systemRandom, type Random } from '../lib/random.ts'
 import type {} from './edge.ts'
 import { socketOf } from './http2/client-request.ts'
+import { isHttp2 } from './http2/is-http2.ts'
 import { refuse } from './refusal.ts'
 import { tunnelOn } from './tunnels.ts'
 
@@ -131,7 +132,7 @@ const lifecycle: FastifyPluginAsync<LifecycleOptions> = async (app, { delayMs = 
 
   app.addHook('onRequest', (request, reply, done) => {
     // Sessions of HTTP/2 know themselves what is open on them.
-    if (request.raw.httpVersionMajor !== 2) noteLatest(request.raw.socket, reply.raw)
+    if (!isHttp2(request.raw)) noteLatest(request.raw.socket, reply.raw)
     // Who asks whether the process lives and is ready is told so to the end.
     if (phase !== 'draining' || request.routeOptions.config.shedExempt === true) return done()
     refuse(reply.header('connection', 'close'), 'draining', retryAfter(1000, random), { evidence: { drainingForMs: Math.round(performance.now() - drainingSince), graceMs } })

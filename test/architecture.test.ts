@@ -115,6 +115,7 @@ const sharedHelpers: Record<string, string> = {
   'plugins/http2/client-request.ts': 'a request over HTTP/2 as HTTP/1 would have brought it',
   'plugins/http2/client-response.ts': 'a response over HTTP/2 as HTTP/1 has them',
   'plugins/http2/client-sessions.ts': 'time limits and floods of clients\' sessions',
+  'plugins/http2/is-http2.ts': 'which requests came on a stream of HTTP/2',
   'plugins/http2/errors.ts': 'what ends an exchange over HTTP/2, as it is classified',
   'plugins/upgrading-message.ts': 'the message class of a server that carries WebSockets'
 }

@@ -4,6 +4,7 @@ import type { FastifyReply } from 'fastify'
 import { mayHaveLostFields } from '../../lib/http/field-limit.ts'
 import type { RequestHead } from '../../lib/http/request-head.ts'
 import { takesTrailers } from '../../lib/http/trailers.ts'
+import { isHttp2 } from '../http2/is-http2.ts'
 import { KeptBody } from './kept-body.ts'
 import { RequestBody, type ClientBody } from './request-body.ts'
 
@@ -11,13 +12,14 @@ import { RequestBody, type ClientBody } from './request-body.ts'
 export function isKnownVersion (raw: IncomingMessage): boolean {
   const { httpVersionMajor: major, httpVersionMinor: minor } = raw
   if (major === 1) return minor === 1 || (minor === 0 && raw.headers['transfer-encoding'] === undefined)
-  return major === 2 && minor === 0
+  return isHttp2(raw)
 }
 
 /** True for a client that takes trailers, and whose protocol has them. */
-export function wantsTrailers ({ httpVersion, httpVersionMajor, headers: { te } }: IncomingMessage): boolean {
+export function wantsTrailers (raw: IncomingMessage): boolean {
+  const { httpVersion, headers: { te } } = raw
   // Over HTTP/2 they are part of every message.
-  if (httpVersionMajor === 2) return true
+  if (isHttp2(raw)) return true
   return te !== undefined && httpVersion !== '1.0' && takesTrailers(te as string)
 }
 
