@@ -14,6 +14,7 @@ import configuration from './plugins/configuration.ts'
 import discovery from './plugins/discovery.ts'
 import edge from './plugins/edge.ts'
 import eventJournal from './plugins/event-journal.ts'
+import eventWebhook from './plugins/event-webhook.ts'
 import flightRecorder from './plugins/flight-recorder.ts'
 import forwarder from './plugins/forwarder.ts'
 import healthPolling from './plugins/health-polling.ts'
@@ -45,7 +46,7 @@ export type BreakwaterOptions = Config | { pools: object, [section: string]: unk
 const breakwater: FastifyPluginAsync<BreakwaterOptions & RegisterOptions> = async (app, options) => {
   const { prefix: _prefix, logLevel: _logLevel, logSerializers: _logSerializers, ...given } = options
   const config = parseConfig(given, 'the options of breakwater')
-  const { server, admin, metrics, tracing, shedding, recorder, pools, routes } = config
+  const { server, admin, metrics, tracing, shedding, recorder, events, pools, routes } = config
   await app.register(edge, server)
   await app.register(observation)
   await app.register(accessLog)
@@ -59,7 +60,8 @@ const breakwater: FastifyPluginAsync<BreakwaterOptions & RegisterOptions> = asyn
   await app.register(routing, { routes })
   await app.register(configuration, { config, parse: parseConfig, diff: diffConfig })
   await app.register(listener, { pollMs: config.reload.pollMs })
-  await app.register(eventJournal)
+  await app.register(eventJournal, { capacity: events.capacity })
+  await app.register(eventWebhook, events.webhook ?? {})
   await app.register(history)
   await app.register(flightRecorder, recorder)
   await app.register(readiness, { pools: () => app.routeTable.pools() })

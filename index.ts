@@ -7,6 +7,7 @@ export { default as discovery, type DiscoveredUpstream, type Discovery, type Dis
 export { default as configuration, type Configuration, type ConfigurationOptions } from './plugins/configuration.ts'
 export { default as edge, type EdgeOptions } from './plugins/edge.ts'
 export { default as eventJournal } from './plugins/event-journal.ts'
+export { default as eventWebhook, type EventWebhook, type EventWebhookOptions } from './plugins/event-webhook.ts'
 export { default as flightRecorder, type FlightRecorder, type FlightRecorderOptions, type RecordQuery, type RequestRecord } from './plugins/flight-recorder.ts'
 export { default as forwarder, type ForwardRoute, type ForwarderOptions } from './plugins/forwarder.ts'
 export { default as healthPolling } from './plugins/health-polling.ts'

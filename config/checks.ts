@@ -1,6 +1,7 @@
 import { checkStickyCookies } from './check-balance.ts'
 import { checkServerTls } from './check-certificates.ts'
 import { checkMetrics } from './check-metrics.ts'
+import { checkEvents } from './check-events.ts'
 import { checkPools } from './check-pools.ts'
 import { checkRoutes } from './check-routes.ts'
 import { checkAdmin, checkServer, checkShedding } from './check-server.ts'
@@ -14,12 +15,13 @@ export type Report = (path: string, message: string) => void
 const enough = Symbol('enough')
 
 const check = (value: unknown, report: Report): void => {
-  const { server, admin, metrics, shedding, pools, routes } = objectOf(value)
+  const { server, admin, metrics, shedding, events, pools, routes } = objectOf(value)
   checkServer(objectOf(server), report)
   checkServerTls(objectOf(server), report)
   checkAdmin(objectOf(admin), report)
   checkMetrics(objectOf(metrics), report)
   checkShedding(objectOf(shedding), report)
+  checkEvents(objectOf(events), report)
   checkPools(objectOf(pools), report, objectOf(server))
   checkStickyCookies(objectOf(pools), routes, report)
   checkRoutes(routes, objectOf(pools), report, objectOf(server))

@@ -2,6 +2,7 @@
 import { Type, type Static, type TSchema } from 'typebox'
 import { checkBreaker } from './check-breaker.ts'
 import { checkMetrics } from './check-metrics.ts'
+import { checkWebhook } from './check-events.ts'
 import { checkPools } from './check-pools.ts'
 import { checkNamed, fieldNames } from './check-route-fields.ts'
 import { checkRoutes } from './check-routes.ts'
@@ -13,6 +14,7 @@ import { joinPath } from './path.ts'
 import { resolve } from './resolve.ts'
 import { MetricsOptions } from './schema-metrics.ts'
 import { BreakerOptions, Config, RateLimitOptions, SheddingOptions, type PoolOptions, type RouteOptions } from './schema.ts'
+import { WebhookOptions } from './schema-events.ts'
 import { RecorderOptions } from './schema-recorder.ts'
 import { checkStructure, rootOf } from './structure.ts'
 import { objectOf } from './values.ts'
@@ -56,6 +58,9 @@ export const completePools = (input: unknown): Record<string, PoolOptions> => co
 
 /** @throws TypeError that names each bad option by its path, like `recorder.maxBytes` */
 export const completeRecorder = (input: unknown): RecorderOptions => completeSection(RecorderOptions, input, 'recorder')
+
+/** @throws TypeError that names each bad option by its path, like `webhook.url` */
+export const completeWebhook = (input: unknown): WebhookOptions => completeSection(WebhookOptions, input, 'webhook', (value, report) => { checkWebhook(objectOf(value), 'webhook', report) })
 
 const routesAlone = Type.Object({ routes: Config.properties.routes }, { additionalProperties: false })
 

@@ -145,12 +145,13 @@ const isEmpty = (value: unknown): boolean => {
  */
 export const diffConfig = (before: Config, after: Config): ConfigDiff => {
   const server = differences(before.server, after.server, 'server')
+  const events = differences(before.events, after.events, 'events')
   const parts = {
     ...comparePools(before.pools, after.pools),
     routes: compareRoutes(before.routes, after.routes),
     shedding: differences(before.shedding, after.shedding),
-    other: [...server.filter(path => liveServerOptions.has(path)), ...differences(before.reload, after.reload, 'reload'), ...differences(before.recorder, after.recorder, 'recorder')],
-    needsRestart: [...server.filter(path => !liveServerOptions.has(path)), ...differences(before.admin, after.admin, 'admin'), ...differences(before.metrics, after.metrics, 'metrics'), ...differences(before.tracing, after.tracing, 'tracing')]
+    other: [...server.filter(path => liveServerOptions.has(path)), ...differences(before.reload, after.reload, 'reload'), ...differences(before.recorder, after.recorder, 'recorder'), ...events.filter(path => path !== 'events.capacity')],
+    needsRestart: [...server.filter(path => !liveServerOptions.has(path)), ...differences(before.admin, after.admin, 'admin'), ...differences(before.metrics, after.metrics, 'metrics'), ...differences(before.tracing, after.tracing, 'tracing'), ...events.filter(path => path === 'events.capacity')]
   }
   return { ...parts, same: isEmpty(parts) }
 }

@@ -3,6 +3,7 @@
  * Times are milliseconds in 1 .. 2^31-1 unless they say otherwise; 0 means "none" only where the description says so.
  */
 import { Type, type Static } from 'typebox'
+import { EventsOptions } from './schema-events.ts'
 import { bytesOrNone, count, flag, maxTimer, ms, msOrNone, object, oneOf, poolName, ratio, section, share, tokenPattern } from './schema-kit.ts'
 import { MetricsOptions } from './schema-metrics.ts'
 import { RecorderOptions } from './schema-recorder.ts'
@@ -295,6 +296,7 @@ export const Config = object({
   tracing: TracingOptions,
   shedding: SheddingOptions,
   recorder: RecorderOptions,
+  events: EventsOptions,
   pools: Type.Record(Type.String({ pattern: poolName }), PoolOptions, { additionalProperties: false, minProperties: 1, description: 'Named groups of upstreams.' }),
   routes: Type.Array(RouteOptions, { default: [], description: 'Which request goes to which pool. Left out with a single pool: everything goes there.' })
 })

@@ -2,7 +2,7 @@
 
 /** A key as config/path.ts writes it. */
 const key = String.raw`(?:\.[\w-]+|\["(?:[^"\\]|\\.)*"\])`
-const secretOptions = new RegExp(String.raw`^(?:admin\.token|pools${key}\.sticky\.secret)$`)
+const secretOptions = new RegExp(String.raw`^(?:admin\.token|pools${key}\.sticky\.secret|events\.webhook\.url|events\.webhook\.headers${key})$`)
 /** Options of routes that are named by whoever writes them: fields that are set, and what a request must have. */
 const namedOptions = new RegExp(String.raw`^routes\[\d+\]\.(?:requestHeaders\.set|responseHeaders\.set|headers|query)(${key})$`)
 

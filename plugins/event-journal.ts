@@ -4,6 +4,7 @@
  */
 import type { FastifyPluginAsync } from 'fastify'
 import fp from 'fastify-plugin'
+import type { EventType } from '../lib/event-types.ts'
 import { Emitter } from '../lib/emitter.ts'
 import { Journal, type JournalEvent, type JournalPage } from '../lib/journal.ts'
 import type { BreakerTransition } from './breaker-registry.ts'
@@ -11,6 +12,8 @@ import type { ConfigEvent } from './configuration.ts'
 import type { DiscoveryEvent } from './discovery.ts'
 import type { HealthChange, RemovalHeld } from './health-polling.ts'
 import type { CertificatesEvent } from './listener.ts'
+import type { LifecycleEvent } from './lifecycle.ts'
+import type { ShedEvent } from './load-shedding.ts'
 import type { PoolEvent } from './upstream-pools.ts'
 
 export type { JournalEvent, JournalPage }
@@ -23,6 +26,8 @@ export interface EventJournalOptions {
 export type EventListener = (event: JournalEvent) => unknown
 
 export interface EventJournal {
+  /** When this journal began, ISO 8601: another one after a restart, whose numbers begin anew. */
+  readonly run: string
   /** Number of the newest event; 0 before the first. */
   readonly lastSeq: number
   /**
@@ -45,7 +50,7 @@ declare module 'fastify' {
 const eventJournal: FastifyPluginAsync<EventJournalOptions> = async (app, options) => {
   const journal = new Journal(options.capacity)
   const listeners = new Emitter<JournalEvent>((err) => { app.log.error({ err, source: 'event-journal' }, 'listener_failed') })
-  const sources = new Map<'breakers' | 'configuration' | 'discovery' | 'health' | 'held' | 'listener' | 'pools', () => void>()
+  const sources = new Map<'breakers' | 'configuration' | 'discovery' | 'health' | 'held' | 'lifecycle' | 'listener' | 'pools' | 'shedding', () => void>()
 
   function record (type: string, fields: Readonly<Record<string, unknown>> = {}): JournalEvent {
     const { at } = fields
@@ -54,7 +59,7 @@ const eventJournal: FastifyPluginAsync<EventJournalOptions> = async (app, option
     return event
   }
 
-  const follow = (event: BreakerTransition | HealthChange | RemovalHeld | PoolEvent | DiscoveryEvent | ConfigEvent | CertificatesEvent): void => { record(event.type, { ...event }) }
+  const follow = (event: BreakerTransition | HealthChange | RemovalHeld | PoolEvent | DiscoveryEvent | ConfigEvent | CertificatesEvent | ShedEvent | LifecycleEvent): void => { record(event.type satisfies EventType, { ...event }) }
 
   /** As early as possible, so that nothing is missed, and again when the app is ready, for what was registered after us. */
   function connect (): void {
@@ -64,6 +69,8 @@ const eventJournal: FastifyPluginAsync<EventJournalOptions> = async (app, option
     if (app.hasDecorator('discovery') && !sources.has('discovery')) sources.set('discovery', app.discovery.on('change', follow))
     if (app.hasDecorator('configuration') && !sources.has('configuration')) sources.set('configuration', app.configuration.on('event', follow))
     if (app.hasDecorator('listener') && !sources.has('listener')) sources.set('listener', app.listener.on('event', follow))
+    if (app.hasDecorator('shedding') && !sources.has('shedding')) sources.set('shedding', app.shedding.on('event', follow))
+    if (app.hasDecorator('lifecycle') && !sources.has('lifecycle')) sources.set('lifecycle', app.lifecycle.on('event', follow))
     if (app.hasDecorator('pools') && !sources.has('pools')) sources.set('pools', app.pools.on('event', follow))
   }
 
@@ -75,6 +82,7 @@ const eventJournal: FastifyPluginAsync<EventJournalOptions> = async (app, option
   })
 
   app.decorate('events', {
+    run: new Date().toISOString(),
     get lastSeq () { return journal.lastSeq },
     record,
     since: (seq: number, limit?: number) => journal.since(seq, limit),

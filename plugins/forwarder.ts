@@ -333,6 +333,12 @@ const forwarder: FastifyPluginAsync<ForwarderOptions> = async (app, options) => 
   let unsubscribe = (): void => {}
   app.addHook('onReady', async () => {
     if (!app.hasDecorator('breakers')) return
+    // A transition names the requests that it is for, and the breaker knows none.
+    if (app.hasDecorator('observers')) {
+      app.observers.add({
+        attemptFailed: (exchange, { upstream: { pool, id }, permit }) => { if (exchange !== null) app.breakers.find(pool, id)?.blame(exchange.requestId, permit) }
+      })
+    }
     unsubscribe = app.breakers.on('transition', ({ cause, pool, upstream }) => {
       const breaker = cause === 'stall' ? app.breakers.find(pool, upstream)?.breaker : undefined
       // Where it only observes, nobody is kept from the upstream, and nobody is moved away from it.

@@ -9,6 +9,7 @@ import { setImmediate as turn, setTimeout as sleep } from 'node:timers/promises'
 import type { FastifyPluginAsync } from 'fastify'
 import fp from 'fastify-plugin'
 import type { ServerOptions } from '../config/schema-server.ts'
+import { Emitter } from '../lib/emitter.ts'
 import type { Exchange } from '../lib/exchange.ts'
 import { retryAfter } from '../lib/http/problem.ts'
 import { systemRandom, type Random } from '../lib/random.ts'
@@ -26,8 +27,15 @@ export interface LifecycleOptions extends Partial<ServerOptions['shutdown']> {
 /** serving · stopping: still serving, readiness is off · draining: the listener is closed, accepted requests finish */
 export type Phase = 'serving' | 'stopping' | 'draining'
 
+/** Frozen. */
+export type LifecycleEvent =
+  | { readonly type: 'proxy_started', readonly at: string, readonly node: string }
+  | { readonly type: 'shutdown_started', readonly at: string, readonly delayMs: number, readonly graceMs: number, readonly connections: number }
+
 export interface Lifecycle {
   readonly phase: Phase
+  /** Calls `fn` on each event until the returned function is called. A listener that throws is logged and harms nobody. */
+  on (type: 'event', fn: (event: LifecycleEvent) => unknown): () => void
 }
 
 declare module 'fastify' {
@@ -128,7 +136,10 @@ const lifecycle: FastifyPluginAsync<LifecycleOptions> = async (app, { delayMs = 
     }
   }
 
-  app.decorate('lifecycle', { get phase () { return phase } })
+  const emitter = new Emitter<LifecycleEvent>((err) => { app.log.error({ err, source: 'lifecycle' }, 'listener_failed') })
+  const tell = (event: LifecycleEvent): void => { emitter.emit(Object.freeze(event)) }
+
+  app.decorate('lifecycle', { get phase () { return phase }, on: (_type: 'event', fn: (event: LifecycleEvent) => unknown) => emitter.on(fn) })
 
   app.addHook('onRequest', (request, reply, done) => {
     // Sessions of HTTP/2 know themselves what is open on them.
@@ -140,12 +151,15 @@ const lifecycle: FastifyPluginAsync<LifecycleOptions> = async (app, { delayMs = 
 
   app.addHook('onListen', async () => {
     app.log.info({ node: process.version }, 'proxy_started')
+    tell({ type: 'proxy_started', at: new Date().toISOString(), node: process.version })
   })
 
   // The whole way down is here, before Fastify closes anything: what an exchange needs is there until the last one has ended.
   app.addHook('preClose', async () => {
     phase = 'stopping'
-    app.log.info({ delayMs, graceMs, connections: sockets.size }, 'shutdown_started')
+    const connections = sockets.size
+    app.log.info({ delayMs, graceMs, connections }, 'shutdown_started')
+    tell({ type: 'shutdown_started', at: new Date().toISOString(), delayMs, graceMs, connections })
     if (delayMs > 0) await sleep(delayMs)
     phase = 'draining'
     drainingSince = performance.now()

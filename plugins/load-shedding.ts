@@ -8,6 +8,8 @@ import type { FastifyPluginAsync, FastifyReply } from 'fastify'
 import fp from 'fastify-plugin'
 import { completeShedding } from '../config/complete.ts'
 import type { SheddingOptions } from '../config/schema.ts'
+import { Emitter } from '../lib/emitter.ts'
+import { Episodes, type EpisodeView } from '../lib/episode.ts'
 import { retryAfter } from '../lib/http/problem.ts'
 import { systemRandom, type Random } from '../lib/random.ts'
 import { Gate } from '../lib/shed/gate.ts'
@@ -36,7 +38,24 @@ export interface SheddingView {
     limits: SheddingOptions['pressure']
   }
   shed: Record<ShedReason, number>
+  /** The time of shedding that is on; null: there is none. */
+  episode: ShedEpisode | null
 }
+
+/** A time in which requests are shed: it ends when none has been for five seconds. */
+export interface ShedEpisode {
+  /** ISO 8601. */
+  readonly since: string
+  /** Refusals so far, by reason, and the most within a second. */
+  readonly total: number
+  readonly reasons: Readonly<Partial<Record<ShedReason, number>>>
+  readonly peakPerSecond: number
+}
+
+/** Begin and end of such a time: one event each, however many requests there were. Frozen. */
+export type ShedEvent =
+  | ({ readonly type: 'shed_begun', readonly at: string, readonly reason: ShedReason, readonly priority: Priority } & Pick<SheddingView, 'inFlight' | 'maxInFlight'> & Omit<SheddingView['pressure'], 'under'>)
+  | ({ readonly type: 'shed_ended', readonly at: string, /** From the first refusal to the last. */ readonly lastedMs: number } & ShedEpisode)
 
 /** How much a request matters where places are scarce: the low ones go first. */
 export type Priority = 'high' | 'normal' | 'low'
@@ -61,6 +80,8 @@ export interface Shedding {
   places (priority: Priority): number
   /** The least Retry-After of a shed request, in ms. */
   readonly retryAfterMs: number
+  /** Calls `fn` on each event until the returned function is called. A listener that throws is logged and harms nobody. */
+  on (type: 'event', fn: (event: ShedEvent) => unknown): () => void
   /** Swaps the limits; places that are taken stay taken. @throws TypeError that names each bad option by its path */
   configure (options: Omit<LoadSheddingOptions, 'random'>): void
 }
@@ -89,6 +110,12 @@ function releasePlace (this: TaggedResponse): void {
 /** At least one: a priority that never gets a place would be a route that is switched off. */
 const placesOf = (share: number, limit: number): number => Math.max(1, Math.floor(share * limit))
 
+/** So long, in ms, nobody is shed when a time of shedding has ended. */
+const quietMs = 5000
+
+const episodeOf = ({ startedAt, total, reasons, peakPerSecond }: EpisodeView): ShedEpisode =>
+  ({ since: new Date(Date.now() - (performance.now() - startedAt)).toISOString(), total, reasons, peakPerSecond })
+
 const over = (value: number, limit: number): boolean => limit > 0 && value > limit
 
 const loadShedding: FastifyPluginAsync<LoadSheddingOptions> = async (app, { random = systemRandom, ...given }) => {
@@ -98,15 +125,41 @@ const loadShedding: FastifyPluginAsync<LoadSheddingOptions> = async (app, { rand
   /** Of those for their priority, the ones of low priority. */
   let shedLow = 0
 
+  const emitter = new Emitter<ShedEvent>((err) => { app.log.error({ err, source: 'load-shedding' }, 'listener_failed') })
+  const episodes = new Episodes(quietMs)
+  let timer: NodeJS.Timeout | undefined
+
   const unguard = guardMemoryUsage()
-  app.addHook('onClose', async () => { unguard() })
+  app.addHook('onClose', async () => {
+    unguard()
+    endEpisode(episodes.end())
+    emitter.clear()
+  })
   // It samples; the limits are judged here, because they may change while we run: without limits of its own it adds no hook.
   await app.register(underPressure, { eventLoopUtilizationMode: 'interval', sampleInterval: 1000, exposeStatusRoute: false } as never)
 
   const places = (priority: Priority): number => priority === 'high' ? gate.limit : placesOf(options.priorities[priority], gate.limit)
 
-  function shedRequest (reply: FastifyReply, reason: 'shed_capacity' | 'shed_pressure'): void {
+  /** One story, and not a line for each request. */
+  function note (reason: ShedReason, priority: Priority): void {
     shed[reason]++
+    if (!episodes.note(reason, performance.now())) return
+    const { inFlight, maxInFlight, pressure: { under: _under, ...readings } } = view()
+    app.log.warn({ reason, priority, inFlight, maxInFlight, ...readings }, 'shed_begun')
+    emitter.emit(Object.freeze({ type: 'shed_begun', at: new Date().toISOString(), reason, priority, inFlight, maxInFlight, ...readings }))
+    timer = setInterval(() => { endEpisode(episodes.ended(performance.now())) }, 1000).unref()
+  }
+
+  function endEpisode (ended: EpisodeView | null): void {
+    if (ended === null) return
+    clearInterval(timer)
+    const told = { ...episodeOf(ended), lastedMs: Math.round(ended.lastAt - ended.startedAt) }
+    app.log.info(told, 'shed_ended')
+    emitter.emit(Object.freeze({ type: 'shed_ended', at: new Date().toISOString(), ...told }))
+  }
+
+  function shedRequest (reply: FastifyReply, reason: 'shed_capacity' | 'shed_pressure'): void {
+    note(reason, 'normal')
     refuse(reply, reason, retryAfter(options.retryAfterSeconds * 1000, random))
   }
 
@@ -148,6 +201,27 @@ const loadShedding: FastifyPluginAsync<LoadSheddingOptions> = async (app, { rand
     done()
   })
 
+  function view (): SheddingView {
+    const readings = app.memoryUsage()
+    const { current } = episodes
+    const { pressure: limits } = options
+    return {
+      inFlight: gate.inFlight,
+      maxInFlight: gate.limit,
+      pressure: {
+        under: over(loopDelay(readings.eventLoopDelay), limits.maxEventLoopDelayMs) || over(readings.eventLoopUtilized, limits.maxEventLoopUtilization) ||
+          over(readings.heapUsed, limits.maxHeapUsedBytes) || over(readings.rssBytes, limits.maxRssBytes),
+        eventLoopDelayMs: readings.eventLoopDelay,
+        eventLoopUtilization: readings.eventLoopUtilized,
+        heapUsedBytes: readings.heapUsed,
+        rssBytes: readings.rssBytes,
+        limits
+      },
+      shed: { ...shed },
+      episode: current === null ? null : episodeOf(current)
+    }
+  }
+
   app.decorate('shedding', {
     get inFlight () { return gate.inFlight },
     get retryAfterMs () { return options.retryAfterSeconds * 1000 },
@@ -157,7 +231,7 @@ const loadShedding: FastifyPluginAsync<LoadSheddingOptions> = async (app, { rand
     },
     admits (priority: Priority) {
       if (priority === 'high' || gate.inFlight <= places(priority)) return true
-      shed.shed_priority++
+      note('shed_priority', priority)
       if (priority === 'low') shedLow++
       return false
     },
@@ -166,24 +240,8 @@ const loadShedding: FastifyPluginAsync<LoadSheddingOptions> = async (app, { rand
       const low = reason === 'shed_priority' ? shedLow : 0
       return priority === 'low' ? low : shed[reason] - low
     },
-    view () {
-      const readings = app.memoryUsage()
-      const { pressure: limits } = options
-      return {
-        inFlight: gate.inFlight,
-        maxInFlight: gate.limit,
-        pressure: {
-          under: over(loopDelay(readings.eventLoopDelay), limits.maxEventLoopDelayMs) || over(readings.eventLoopUtilized, limits.maxEventLoopUtilization) ||
-            over(readings.heapUsed, limits.maxHeapUsedBytes) || over(readings.rssBytes, limits.maxRssBytes),
-          eventLoopDelayMs: readings.eventLoopDelay,
-          eventLoopUtilization: readings.eventLoopUtilized,
-          heapUsedBytes: readings.heapUsed,
-          rssBytes: readings.rssBytes,
-          limits
-        },
-        shed: { ...shed }
-      }
-    }
+    view,
+    on: (_type: 'event', fn: (event: ShedEvent) => unknown) => emitter.on(fn)
   })
 }
 

@@ -204,6 +204,13 @@ const upstreamPools: FastifyPluginAsync<UpstreamPoolsOptions> = async (app, { po
     commitOf(runtime, runtime.plan(options).commit)
   }
 
+  function watchBudget (runtime: PoolRuntime, now: number): void {
+    const { name, spending, snapshot: { budget } } = runtime
+    if (runtime.looksSpent(now)) events.budgetSpent(name, budget.snapshot(now))
+    const ended = spending.ended(now)
+    if (ended !== null) events.budgetRecovered(name, ended)
+  }
+
   function release (runtime: PoolRuntime, now: number): void {
     const change = runtime.release(now)
     if (change === null) return
@@ -216,6 +223,7 @@ const upstreamPools: FastifyPluginAsync<UpstreamPoolsOptions> = async (app, { po
     const now = performance.now()
     for (const runtime of runtimes.values()) {
       runtime.madeLane?.sweep(now)
+      watchBudget(runtime, now)
       release(runtime, now)
     }
   }, sweepMs).unref()

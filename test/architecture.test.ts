@@ -89,6 +89,7 @@ const exceptions: Record<string, string> = {
   'plugins/listener/certificates.ts -> config/regular-file.ts': 'a certificate is read for the use as for the check, where a pipe in its place keeps nobody waiting',
   'plugins/upstream-pools/connector.ts -> config/regular-file.ts': 'a certificate is read for the use as for the check, where a pipe in its place keeps nobody waiting',
   'plugins/upstream-pools.ts -> config/complete.ts': 'completes and checks its own options when registered alone',
+  'plugins/event-webhook.ts -> config/complete.ts': 'completes and checks its own options when registered alone',
   'plugins/flight-recorder.ts -> config/complete.ts': 'completes and checks its own options when registered alone',
   'plugins/rate-limits.ts -> config/complete.ts': 'completes and checks its own options when registered alone',
   'plugins/routing.ts -> config/complete.ts': 'completes and checks its own options when registered alone',

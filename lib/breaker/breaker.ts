@@ -136,6 +136,12 @@ export class Breaker {
     return true
   }
 
+  /** Whether a failure under this permit would count now. */
+  counts (permit: Permit): boolean {
+    const { counted, belief } = this.#circuit
+    return permit > 0 ? permit === counted : permit < 0 && belief === 'half-open'
+  }
+
   /** Whether `admit` would give a permit at `now`; changes nothing. */
   wouldAdmit (now: number): boolean {
     const { belief, force, options, pass, probes, reopenAt } = this.#circuit

@@ -32,6 +32,8 @@ export class RetryBudget {
   #options: BudgetOptions
   readonly #requests: RollingWindow
   readonly #taken: RollingWindow
+  /** How often none was granted; only upwards. */
+  refused = 0
 
   constructor (options: BudgetOptions, now: number) {
     this.#options = options
@@ -46,7 +48,10 @@ export class RetryBudget {
 
   /** Whether one more attempt may be scheduled; if so, it is counted. */
   tryTake (now: number): boolean {
-    if (this.#taken.total(now) + 1 > this.#allowed(now)) return false
+    if (this.#taken.total(now) + 1 > this.#allowed(now)) {
+      this.refused++
+      return false
+    }
     this.#taken.record(now, false)
     return true
   }

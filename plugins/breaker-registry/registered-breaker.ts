@@ -2,9 +2,10 @@ import { isDeepStrictEqual } from 'node:util'
 import type { DeepPartial } from '../../config/complete.ts'
 import type { BreakerOptions } from '../../config/schema.ts'
 import { Breaker } from '../../lib/breaker/breaker.ts'
-import type { BreakerSnapshot, Outcome, Transition } from '../../lib/breaker/types.ts'
+import type { BreakerSnapshot, Outcome, Permit, Transition } from '../../lib/breaker/types.ts'
 import type { Clock } from '../../lib/clock.ts'
 import type { Random } from '../../lib/random.ts'
+import { Blamed } from './blamed.ts'
 import { BreakerOpenError } from './open-error.ts'
 import { completeOptions } from './options.ts'
 
@@ -17,6 +18,8 @@ export interface BreakerHost {
   isoOf: (at: number) => string
   onTransition: (breaker: RegisteredBreaker, transition: Transition) => void
 }
+
+const nobody: readonly string[] = Object.freeze([])
 
 export interface AcquiredPermit {
   /** Gives the permit back; only the first call counts. */
@@ -45,6 +48,7 @@ export class RegisteredBreaker {
   /** The breaker itself, for the hot path: its methods want `now`, monotonic milliseconds of the registry's clock. */
   readonly breaker: Breaker
   readonly #host: BreakerHost
+  #blamed: Blamed | null = null
   #options: BreakerOptions
 
   constructor (pool: string, upstream: string, options: DeepPartial<BreakerOptions> | undefined, host: BreakerHost) {
@@ -69,6 +73,20 @@ export class RegisteredBreaker {
     if (isDeepStrictEqual(complete, this.#options)) return
     this.#options = complete
     this.breaker.configure(complete, this.#host.clock())
+  }
+
+  /** A request has failed under this permit, which is settled next: where that counts, a transition that follows names it. */
+  blame (requestId: string, permit: Permit): void {
+    if (!this.breaker.counts(permit)) return
+    this.#blamed ??= new Blamed()
+    this.#blamed.add(requestId, this.#host.clock())
+  }
+
+  /** The requests that a transition is for; what came before it counts no more. */
+  takeBlamed ({ cause, at, evidence }: Transition): readonly string[] {
+    const named = cause === 'consecutive_failures' ? evidence.consecutiveFailures : cause === 'failure_ratio' || cause === 'probes_failed' ? evidence.failures : 0
+    const since = cause === 'failure_ratio' ? at - 1000 * this.#options.window.seconds : Number.NEGATIVE_INFINITY
+    return this.#blamed?.take(since, named) ?? nobody
   }
 
   /** A permit, to be settled when the work has ended; null when refused. */

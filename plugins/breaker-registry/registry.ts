@@ -25,6 +25,11 @@ export interface BreakerTransition {
   /** How long the circuit stays open, in ms, when `to` is open; else 0. */
   readonly openForMs: number
   readonly reason: string | null
+  /**
+   * Ids of the requests whose failures opened it, at most the last ten, the oldest first: of those that the forwarder sent. None for
+   * other causes, `stall` included: those that wait have not failed.
+   */
+  readonly requests: readonly string[]
 }
 
 export type TransitionListener = (transition: BreakerTransition) => unknown
@@ -56,9 +61,10 @@ export class BreakerRegistry {
       isoOf,
       onTransition: (breaker, transition) => {
         const { pool, upstream } = breaker
+        const requests = breaker.takeBlamed(transition)
         // nobody is told of a breaker that was removed
         if (this.find(pool, upstream) !== breaker) return
-        this.#events.emit(Object.freeze({ type: 'breaker_transition', pool, upstream, ...transition, at: isoOf(transition.at) }))
+        this.#events.emit(Object.freeze({ type: 'breaker_transition', pool, upstream, ...transition, at: isoOf(transition.at), requests }))
       }
     }
   }
@@ -130,8 +136,8 @@ export class BreakerRegistry {
     for (const { breaker } of this.list()) breaker.judgeStall(now)
   }
 
-  #write ({ pool, upstream, from, to, cause, generation, evidence, openForMs, reason }: BreakerTransition): void {
-    const line = { pool, upstream, from, to, cause, generation, ...evidence, openForMs, reason }
+  #write ({ pool, upstream, from, to, cause, generation, evidence, openForMs, reason, requests }: BreakerTransition): void {
+    const line = { pool, upstream, from, to, cause, generation, ...evidence, openForMs, reason, ...requests.length > 0 && { requests } }
     if (to === 'open') this.#log.warn(line, 'breaker_transition')
     else this.#log.info(line, 'breaker_transition')
   }

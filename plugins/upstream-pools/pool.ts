@@ -2,6 +2,7 @@ import { isDeepStrictEqual } from 'node:util'
 import type { PoolOptions, UpstreamOptions } from '../../config/schema.ts'
 import { Lane, Signal, type LaneObserver, type SelectBreaker } from '../../lib/balance/lane.ts'
 import { StickyTable } from '../../lib/balance/sticky.ts'
+import { Episodes } from '../../lib/episode.ts'
 import type { Random } from '../../lib/random.ts'
 import { RetryBudget } from '../../lib/retry/budget.ts'
 import { parseUpstreamUrl, type UpstreamUrl } from '../../lib/upstream-url.ts'
@@ -63,6 +64,9 @@ interface Wanted {
 /** How long members that are not wanted any more serve at most while those that are have not been looked at, in ms. */
 const warmMs = 10000
 
+/** The budget has recovered when it has refused nothing for so long, in ms: the time that it is counted over. */
+const spentMs = 10000
+
 /** Drains of upstreams that are gone that are remembered for their return. */
 const maxRemembered = 256
 
@@ -72,6 +76,9 @@ export class PoolRuntime {
   readonly #signal = new Signal()
   readonly #budget: RetryBudget
   readonly #random: Random
+  /** Times in which the budget refuses further attempts. */
+  readonly spending = new Episodes(spentMs)
+  #refusedBefore = 0
   readonly #retire: (transport: Transport) => void
   #running = new Map<string, Running>()
   /** When those that are leaving have to be gone; Infinity: nobody is. */
@@ -90,6 +97,13 @@ export class PoolRuntime {
     this.#random = random
     this.#retire = retire
     this.#budget = new RetryBudget(options.retry.budget, now)
+  }
+
+  /** Whether the budget has begun to refuse further attempts since it was asked last. */
+  looksSpent (now: number): boolean {
+    const refused = this.#budget.refused - this.#refusedBefore
+    this.#refusedBefore = this.#budget.refused
+    return refused > 0 && this.spending.note('budget', now, refused)
   }
 
   get snapshot (): UpstreamPool { return this.#snapshot as UpstreamPool }

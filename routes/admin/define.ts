@@ -1,5 +1,6 @@
 import type { FastifyInstance, RouteGenericInterface, RouteHandlerMethod, RawServerDefault, RawRequestDefaultExpression, RawReplyDefaultExpression } from 'fastify'
 import type { Static, TSchema } from 'typebox'
+import type { EventType } from '../../lib/event-types.ts'
 import { requireJson } from './guard.ts'
 import { Problem } from './schemas.ts'
 
@@ -59,5 +60,5 @@ export function recordWrite (source: FastifyInstance, done: AdminWrite): void {
   const target = [done.pool, done.upstream].filter((name) => name !== undefined).join('/')
   const event = { ...done, ...target !== '' && { target } }
   source.log.info(event, 'admin_write')
-  if (source.hasDecorator('events')) source.events.record('admin_write', event)
+  if (source.hasDecorator('events')) source.events.record('admin_write' satisfies EventType, event)
 }

@@ -41,8 +41,10 @@ export class EventStreams {
     response.on('error', () => {})
     response.on('close', () => { this.#remove(response) })
     response.writeHead(200, headers)
-    const { events, firstSeq } = this.#events.since(since)
+    const { events, firstSeq, lastSeq } = this.#events.since(since)
     const lost = since > 0 && since < firstSeq - 1
+    // Named, so that who only takes events does not see it; without an id, so that the next stream resumes where this one does.
+    response.write(`event: stream\ndata: ${JSON.stringify({ run: this.#events.run, firstSeq, lastSeq, lost: lost ? [since + 1, firstSeq - 1] : null, restarted: since > lastSeq })}\n\n`)
     response.write(lost ? `: events ${since + 1} to ${firstSeq - 1} are no longer kept\n\n` : ': breakwater events\n\n')
     for (const event of events) response.write(frameOf(event))
     this.#open.add(response)

@@ -1,5 +1,6 @@
 import type { FastifyInstance } from 'fastify'
 import { Type } from 'typebox'
+import type {} from '../../plugins/event-webhook.ts'
 import { read } from './define.ts'
 import { EventStreams } from './event-streams.ts'
 import { AdminError } from './replies.ts'
@@ -15,7 +16,8 @@ export function eventRoutes (app: FastifyInstance, source: FastifyInstance): voi
   app.addHook('preClose', async () => { streams.close() })
 
   read(app, '/events', { summary: 'What happened lately, oldest first', querystring: EventsQuery, reply: EventList }, async (request) => {
-    return source.events.since(request.query.since, request.query.limit)
+    const webhook = source.hasDecorator('eventWebhook') ? { webhook: source.eventWebhook.view() } : {}
+    return { ...webhook, run: source.events.run, ...source.events.since(request.query.since, request.query.limit) }
   })
 
   read(app, '/events/stream', {

@@ -189,7 +189,13 @@ export const SheddingView = object({
     rssBytes: Type.Number(),
     limits: SheddingOptions.properties.pressure
   }),
-  shed: Type.Record(Type.String(), Type.Integer(), { description: 'Refusals so far, by reason.' })
+  shed: Type.Record(Type.String(), Type.Integer(), { description: 'Refusals so far, by reason.' }),
+  episode: nullable(object({
+    since: time('Its first refusal.'),
+    total: count('Refusals.'),
+    reasons: Type.Record(Type.String(), Type.Integer(), { description: 'Those by reason.' }),
+    peakPerSecond: count('The most within a second.')
+  }, { description: 'The time of shedding that is on: it ends when nothing has been shed for five seconds.' }))
 })
 
 const routeIndex = Type.Integer({ minimum: 0, description: 'Its place in the configuration.' })
@@ -295,7 +301,17 @@ export const EventsQuery = object({
   limit: Type.Integer({ minimum: 1, maximum: 1000, default: 1000, description: 'How many events at most, the oldest first.' })
 })
 
+const WebhookView = object({
+  enabled: Type.Boolean({ description: 'An address is configured.' }),
+  queued: count('Events that wait for their delivery.'),
+  delivered: count('Events that were taken.'),
+  dropped: count('Events that were dropped, for want of room or because they were refused for good.'),
+  failing: nullable(object({ since: time('Since when deliveries fail.'), error: Type.String() }))
+})
+
 export const EventList = object({
+  webhook: Type.Optional(WebhookView),
+  run: time('When this journal began: another one after a restart, whose numbers begin anew.'),
   events: Type.Array(EventView),
   firstSeq: Type.Integer({ description: 'Number of the oldest event that is kept; earlier ones are lost.' }),
   lastSeq: count('Number of the newest event.')

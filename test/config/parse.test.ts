@@ -123,7 +123,7 @@ test('an unknown option is an error that names the option that was meant', () =>
     [withShop({ timeouts: { total: 1 } }), 'pools.shop.timeouts.total: is not a known option; did you mean "totalMs"?'],
     [withShop({}, { shedding: { max_in_flight: 1 } }), 'shedding.max_in_flight: is not a known option; did you mean "maxInFlight"?'],
     [withShop({}, { sheding: {} }), 'sheding: is not a known option; did you mean "shedding"?'],
-    [withShop({}, { zzz: {} }), 'zzz: is not a known option; Known here: "server", "admin", "reload", "metrics", "tracing", "shedding", "recorder", "pools", "routes"'],
+    [withShop({}, { zzz: {} }), 'zzz: is not a known option; Known here: "server", "admin", "reload", "metrics", "tracing", "shedding", "recorder", "events", "pools", "routes"'],
     [withShop({ retry_: { retries: 1 } }), 'pools.shop.retry_: is not a known option; did you mean "retry"?'],
     [withShop({}, { 'a.b': 1 }), '["a.b"]: is not a known option; Known here:']
   ]

@@ -244,6 +244,7 @@ describe('transitions of the registry', () => {
       cause: 'consecutive_failures',
       evidence: { total: 5, failures: 5, ratio: 1, consecutiveFailures: 5 },
       openForMs: 15000,
+      requests: [],
       reason: null
     })
     const logged = lines.filter(({ msg }) => msg === 'breaker_transition')

@@ -34,7 +34,7 @@ const idsIn = (text: string): number[] => Array.from(text.matchAll(/^id: (\d+)\n
 
 test('events are paged by number, oldest first, and a gap shows', async (t) => {
   const { app } = await listening(t, 5)
-  assert.deepEqual((await app.inject('/admin/events')).json(), { events: [], firstSeq: 1, lastSeq: 0 })
+  assert.deepEqual((await app.inject('/admin/events')).json(), { run: app.events.run, events: [], firstSeq: 1, lastSeq: 0 })
   for (let index = 1; index <= 8; index++) app.events.record('x', { index })
   const page = (await app.inject('/admin/events?since=1&limit=2')).json()
   assert.deepEqual([page.events.map(({ seq, type, index }: Record<string, unknown>) => [seq, type, index]), page.firstSeq, page.lastSeq], [[[4, 'x', 4], [5, 'x', 5]], 4, 8])
@@ -65,6 +65,24 @@ test('Last-Event-ID goes before since, and what is lost is said', async (t) => {
   assert.deepEqual(idsIn((await stream(t, port, 'Last-Event-ID: 4711\r\n')).text()), [4, 5, 6, 7, 8])
   const wrong = await app.inject({ url: '/admin/events/stream', headers: { 'last-event-id': 'x' } })
   assert.equal(wrong.statusCode, 400)
+})
+
+test('a stream says first which run it is of, and what is lost, without disturbing who only takes events', async (t) => {
+  const { app, port } = await listening(t, 5)
+  for (let index = 0; index < 8; index++) app.events.record('x')
+  const told = async (fields: string): Promise<unknown> => {
+    const text = (await stream(t, port, fields)).text()
+    const [, data] = /\r\n\r\n[0-9a-f]+\r\nevent: stream\ndata: (.*)\n\n/.exec(text) ?? []
+    assert.ok(data !== undefined, text)
+    return JSON.parse(data)
+  }
+  const { run } = app.events
+  assert.deepEqual(await told(''), { run, firstSeq: 4, lastSeq: 8, lost: null, restarted: false })
+  assert.deepEqual(await told('Last-Event-ID: 1\r\n'), { run, firstSeq: 4, lastSeq: 8, lost: [2, 3], restarted: false })
+  // It had come further in an earlier run.
+  assert.deepEqual(await told('Last-Event-ID: 4711\r\n'), { run, firstSeq: 4, lastSeq: 8, lost: null, restarted: true })
+  await until(() => Date.now() > Date.parse(run))
+  assert.notEqual((await listening(t)).app.events.run, run, 'another run of the process has another journal')
 })
 
 test('no more than 16 streams are served, and one that ends makes room', async (t) => {
