@@ -116,8 +116,8 @@ describe('a body that may be sent more than once', () => {
   it('that is larger than allowed fails, also where it grew so while nobody read', async () => {
     const { client, body } = kept({ limit: 5 })
     client.sends('hello!')
-    equal(await failure(body.stream()), 'Error: the request body is larger than allowed')
-    equal(await failure(body.stream()), 'Error: the request body is larger than allowed')
+    equal(await failure(body.stream()), 'Error: the request body is larger than 5 bytes')
+    equal(await failure(body.stream()), 'Error: the request body is larger than 5 bytes')
   })
 
   it('fails where the client leaves, also while nobody reads', async () => {
