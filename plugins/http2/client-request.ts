@@ -40,7 +40,7 @@ export class ClientRequest extends Base {
     this.#stream = stream
     this.#socket = socketOf(stream.session)
     watchRemoteEnd(stream)
-    this.#head = readHttp2Head(rawHeaders, hasRemoteEnded(stream))
+    this.#head = readHttp2Head(rawHeaders, stream.endAfterHeaders)
     this.#url = headers[':path'] ?? '*'
     this.#headers = fieldsOf(headers, this.#head)
   }

@@ -1,4 +1,5 @@
 import { differential } from './differential/suite.ts'
+import { downgrade } from './smuggling/downgrade.ts'
 import { smuggling } from './smuggling/suite.ts'
 import type { Suite } from './suite.ts'
 import { browser } from './tools/browser.ts'
@@ -8,4 +9,4 @@ import { varnishtest } from './varnishtest/suite.ts'
 import { websocket } from './websocket/suite.ts'
 
 /** Those that `npm test` runs, too, come first. */
-export const suites: readonly Suite[] = [smuggling, differential, websocket, curl, varnishtest, slow, browser]
+export const suites: readonly Suite[] = [smuggling, downgrade, differential, websocket, curl, varnishtest, slow, browser]

@@ -3,6 +3,7 @@ import { connect, type ClientHttp2Session, type ClientHttp2Stream, type Incoming
 import { describe, it, type TestContext } from 'node:test'
 import { answer, answering, rawUpstream, reset, send, stall, type RawHandler, type RawUpstream } from '../../support/faulty-upstream.ts'
 import { startGateway, type Gateway, type GatewayOptions } from '../../support/gateway.ts'
+import { data, frameClient, headers as headFrame, requestFields } from '../../support/http2-frames.ts'
 import { rawRequest } from '../../support/raw-client.ts'
 import { until, within } from '../../support/wait.ts'
 import { request as http1 } from '../forwarder/support.ts'
@@ -88,6 +89,19 @@ describe('a client that speaks HTTP/2', () => {
     assert.equal((await ask(session, { ':method': 'POST' }, Buffer.alloc(5000000))).body.toString(), '5000000')
     assert.equal(upstream.requests[1]?.header('transfer-encoding'), 'chunked')
   })
+
+  for (const [what, more] of [['of unknown length', []], ['of known length', [['content-length', '5']]]] as const) {
+    it(`sends a body ${what} in one packet with its head: it is forwarded`, async (t) => {
+      const { gateway } = await behind(t, async (socket, { body }) => {
+        const { body: bytes } = await body()
+        await send(socket, answer({ body: `got ${bytes.toString()}` }))
+      })
+      const client = await frameClient(t, gateway.port)
+      client.send(headFrame(1, requestFields('/', 'POST', more)), data(1, 'hello', true))
+      await until(() => client.body(1).toString() === 'got hello', { what: 'the body, in the answer' })
+      await gateway.left({ counted: 'success', status: 200, bytes: 9 })
+    })
+  }
 
   it('gets a large answer whole', async (t) => {
     const big = Buffer.alloc(8000000, 'x')
