@@ -30,7 +30,7 @@ export const rulesFile = shipped('deploy/prometheus/rules.yaml')
 export const rules: readonly Rule[] = (parse(readFileSync(rulesFile, 'utf8')) as { groups: Array<{ rules: Rule[] }> }).groups.flatMap((group) => group.rules)
 export const alerts: readonly Alert[] = rules.filter((rule): rule is Alert => rule.alert !== undefined)
 
-/** Every series of a gateway with traffic, an upstream that refuses, discovery and a certificate. */
+/** Every series of a gateway with traffic, an upstream that refuses, an open circuit, discovery and a certificate. */
 export async function seriesOf (t: TestContext): Promise<ReadSample[]> {
   const { gateway } = await row(t, [refuses, named('second')], {
     pools: { found: { health: { enabled: false }, discovery: { source: 'mine' } }, gone: { health: { enabled: false }, upstreams: [{ url: 'http://127.0.0.1:1' }] } },
@@ -39,6 +39,8 @@ export async function seriesOf (t: TestContext): Promise<ReadSample[]> {
     before: (app) => { app.addHook('onReady', async () => { Object.assign(app.listener, { certificates: () => [{ file: '/etc/a.pem', notAfter: '2030-01-01T00:00:00.000Z' }] }) }) }
   })
   for (const path of ['/', '/gone']) await rawRequest(gateway.port, request('GET', path))
+  gateway.app.breakers.get('gone', '127.0.0.1:1').force('open', 60_000)
+  await rawRequest(gateway.port, request('GET', '/gone'))
   await gateway.idle()
   return Array.from((await scrape(gateway)).values(), ({ samples }) => samples).flat()
 }
