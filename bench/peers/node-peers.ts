@@ -28,15 +28,18 @@ const upstreamsOnly = ({ upstreams }: Site): Record<string, string> => ({ BREAKW
 
 export const breakwater = ours('breakwater', '', upstreamsOnly)
 
-/** What metrics cost is the difference. */
-export const breakwaterNoMetrics: Peer = {
-  ...ours('breakwater-no-metrics', '; no metrics', ({ upstreams, folder }) => {
+const without = (section: string): Peer => ({
+  ...ours(`breakwater-no-${section}`, `; no ${section}`, ({ upstreams, folder }) => {
     const file = join(folder, 'breakwater.json')
-    writeFileSync(file, JSON.stringify({ metrics: { enabled: false }, pools: { upstreams: { upstreams: urls(upstreams).map(url => ({ url })) } } }))
+    writeFileSync(file, JSON.stringify({ [section]: { enabled: false }, pools: { upstreams: { upstreams: urls(upstreams).map(url => ({ url })) } } }))
     return { BREAKWATER_CONFIG: file }
   }),
   asked: true
-}
+})
+
+/** What metrics, and records, cost is the difference. */
+export const breakwaterNoMetrics = without('metrics')
+export const breakwaterNoRecorder = without('recorder')
 
 const traced = (name: string, features: string, share: number): Peer => ({
   ...ours(name, features, (site) => ({ ...upstreamsOnly(site), TRACE_SHARE: String(share) }), ['--import', built('bench/peers/trace-sdk.js')]),
