@@ -172,7 +172,7 @@ test('a refused request is logged like any other', async (t) => {
   await until(() => gateway.app.shedding.view().inFlight === 1)
   const shed = await rawRequest(gateway.port, get)
   assert.equal(shed.status, 503)
-  const line = await gateway.lines.waitFor(({ reason }) => reason === 'shed_capacity')
+  const line = await gateway.lines.waitFor(({ msg, reason }) => msg === 'access' && reason === 'shed_capacity')
   assert.deepEqual([line['status'], line['bytes'], line['attempts'], line['route'], line['pool'], line['upstream']], [503, shed.body.length, 0, null, null, null])
   holder.destroy()
   assert.equal((await accessLines(gateway, 4)).length, 4)
