@@ -1,7 +1,7 @@
 import type { FastifyBaseLogger } from 'fastify'
 import type { DeepPartial } from '../../config/complete.ts'
 import type { BreakerOptions } from '../../config/schema.ts'
-import type { BreakerState, Transition, TransitionCause } from '../../lib/breaker/types.ts'
+import type { BreakerState, Force, Transition, TransitionCause } from '../../lib/breaker/types.ts'
 import type { Clock } from '../../lib/clock.ts'
 import { Emitter } from '../../lib/emitter.ts'
 import type { Random } from '../../lib/random.ts'
@@ -41,9 +41,14 @@ export interface RegistryOptions {
   log: FastifyBaseLogger
 }
 
+/** Forces on upstreams that are gone that are remembered for their return. */
+const maxRemembered = 1000
+
 /** All breakers of an app, by pool and upstream. */
 export class BreakerRegistry {
   readonly #pools = new Map<string, Map<string, RegisteredBreaker>>()
+  /** What an operator imposed on upstreams that have gone since, oldest first: a list that comes without one for a moment ends no force. */
+  readonly #forces = new Map<string, Omit<Force, 'since'>>()
   /** One queue for all breakers: a listener may act on another breaker than the one it hears of. */
   readonly #events: Emitter<BreakerTransition>
   readonly #log: FastifyBaseLogger
@@ -84,6 +89,7 @@ export class BreakerRegistry {
     const members = this.#pools.get(pool)
     if (members === undefined) this.#pools.set(pool, new Map([[upstream, made]]))
     else members.set(upstream, made)
+    this.#imposeAgain(made)
     return made
   }
 
@@ -102,7 +108,10 @@ export class BreakerRegistry {
   /** Takes a breaker off the list. Whoever holds it may go on using and settling; nobody is told of its transitions any more. */
   remove (pool: string, upstream: string): boolean {
     const members = this.#pools.get(pool)
-    if (members === undefined || !members.delete(upstream)) return false
+    const breaker = members?.get(upstream)
+    if (members === undefined || breaker === undefined) return false
+    this.#rememberForce(breaker)
+    members.delete(upstream)
     if (members.size === 0) this.#pools.delete(pool)
     return true
   }
@@ -136,9 +145,28 @@ export class BreakerRegistry {
     for (const { breaker } of this.list()) breaker.judgeStall(now)
   }
 
+  #rememberForce ({ pool, upstream, breaker }: RegisteredBreaker): void {
+    const { force } = breaker.snapshot(this.#host.clock())
+    if (force === null) return
+    this.#forces.set(keyOf(pool, upstream), force)
+    const [oldest] = this.#forces.keys()
+    if (this.#forces.size > maxRemembered && oldest !== undefined) this.#forces.delete(oldest)
+  }
+
+  #imposeAgain (breaker: RegisteredBreaker): void {
+    const key = keyOf(breaker.pool, breaker.upstream)
+    const force = this.#forces.get(key)
+    if (force === undefined) return
+    this.#forces.delete(key)
+    const left = force.until - this.#host.clock()
+    if (left > 0 && breaker.options.mode !== 'off') breaker.force(force.state, left, force.reason)
+  }
+
   #write ({ pool, upstream, from, to, cause, generation, evidence, openForMs, reason, requests }: BreakerTransition): void {
     const line = { pool, upstream, from, to, cause, generation, ...evidence, openForMs, reason, ...requests.length > 0 && { requests } }
     if (to === 'open') this.#log.warn(line, 'breaker_transition')
     else this.#log.info(line, 'breaker_transition')
   }
 }
+
+const keyOf = (pool: string, upstream: string): string => JSON.stringify([pool, upstream])

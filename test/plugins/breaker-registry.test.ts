@@ -103,6 +103,25 @@ describe('the registry', () => {
     await app.close()
   })
 
+  it('imposes a force again on an upstream that has gone and comes back, for the time that was left', async () => {
+    const { app, breakers, time } = await build()
+    breakers.get('shop', 'a').force('open', 60000, 'broken disk')
+    breakers.get('shop', 'b').force('open', 10000)
+    for (const upstream of ['a', 'b']) breakers.remove('shop', upstream)
+    time.now += 20000
+    assert.equal(breakers.get('shop', 'b').snapshot().force, null)
+    const { state, force } = breakers.get('shop', 'a').snapshot()
+    assert.deepEqual([state, force?.state, force?.reason], ['open', 'open', 'broken disk'])
+    time.now += 41000
+    breakers.sweep()
+    assert.equal(breakers.get('shop', 'a').snapshot().force, null)
+    breakers.get('shop', 'a').force('closed', 60000)
+    breakers.get('shop', 'a').force('auto')
+    breakers.remove('shop', 'a')
+    assert.equal(breakers.get('shop', 'a').snapshot().force, null)
+    await app.close()
+  })
+
   it('shows snapshots for people: names, ISO times, frozen', async () => {
     const { app, breakers, time } = await build({ random: () => 0 })
     const before = Date.now()
