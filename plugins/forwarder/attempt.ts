@@ -129,12 +129,17 @@ export class Attempt extends AttemptRecord implements Handler, Carried {
     this.#connectsBefore = this.upstream.connects
     const { method, body } = this.#outgoing
     const { path } = this
+    // The same for every request, or undici would make a new connection for each other Host; the connector knows the real one.
+    const servername = this.upstream.host
     const headers = this.#outgoing.stamped(this.#fields, this.replaced)
-    if (path === '*' && this.#needsHttp1) return dispatchChanged(sender, { method: method as Dispatcher.HttpMethod, path: '/', headers, body: null }, this, toAsterisk)
+    if (path === '*' && this.#needsHttp1) {
+      const options = { method: method as Dispatcher.HttpMethod, path: '/', headers, body: null, servername }
+      return dispatchChanged(sender, options, this, toAsterisk)
+    }
     const content = body === null || Buffer.isBuffer(body) ? body : body.stream()
     const upgrade = this.#outgoing.upgrade ? tunnelledProtocol : null
     if (this.#outgoing.grpc && this.upstream.http2 === 'off') return this.onError(new ProtocolError())
-    const options = { method: method as Dispatcher.HttpMethod, path, headers, body: content, upgrade }
+    const options = { method: method as Dispatcher.HttpMethod, path, headers, body: content, upgrade, servername }
     if (this.upstream.http2 !== 'off' && upgrade === null) sender.dispatch(http2Options(options, this.#outgoing), this)
     else if (this.#outgoing.takesTrailers) dispatchChanged(sender, options, this, takingTrailers)
     else sender.dispatch(options, this)

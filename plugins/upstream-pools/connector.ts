@@ -1,4 +1,4 @@
-import { isIPv6, type LookupFunction, type Socket } from 'node:net'
+import { isIP, isIPv6, type LookupFunction, type Socket } from 'node:net'
 import { TLSSocket } from 'node:tls'
 import { buildConnector } from 'undici'
 import { readRegularFile } from '../../config/regular-file.ts'
@@ -95,7 +95,7 @@ export function exactConnector (settings: ConnectSettings, limitMs: number, conn
         process.nextTick(hand, there, callback)
         return there
       }
-      return make(connect, connecting, options, limitMs, (error, socket) => {
+      return make(connect, connecting, options, nameIn(settings, options), limitMs, (error, socket) => {
         if (error !== null) return callback(error, null)
         connected()
         hand(socket, callback)
@@ -109,13 +109,18 @@ export function exactConnector (settings: ConnectSettings, limitMs: number, conn
 
 const noSpare = (): null => null
 
+/** The name to ask for, and to check the certificate against; '' where the upstream has an address and no name. */
+function nameIn ({ servername }: ConnectSettings, { hostname }: buildConnector.Options): string {
+  return servername ?? (isIP(hostname.replace(/^\[(.*)\]$/, '$1')) === 0 ? hostname : '')
+}
+
 /** The same for connections on which HTTP/2 is spoken, or, over TLS, may be: the upstream picks (ALPN). */
 export function http2Connector (settings: ConnectSettings, limitMs: number, connected: () => void): Omit<Connector, 'broken'> {
   const connect = buildConnector({ ...settings, timeout: 0, allowH2: true })
   const connecting = new Set<Socket>()
   return {
     connect (options, callback) {
-      return make(connect, connecting, options, limitMs, (...result) => {
+      return make(connect, connecting, options, nameIn(settings, options), limitMs, (...result) => {
         if (result[0] === null) connected()
         callback(...result)
       })
@@ -126,9 +131,10 @@ export function http2Connector (settings: ConnectSettings, limitMs: number, conn
   }
 }
 
-function make (connect: buildConnector.connector, connecting: Set<Socket>, options: buildConnector.Options, limitMs: number, callback: buildConnector.Callback): Socket {
+function make (connect: buildConnector.connector, connecting: Set<Socket>, options: buildConnector.Options, servername: string, limitMs: number, callback: buildConnector.Callback): Socket {
   let stop: (() => void) | null = null
-  const socket = connect(options, (...result) => {
+  // undici makes a server name of the request's Host, which may be the client's.
+  const socket = connect({ ...options, servername }, (...result) => {
     stop?.()
     connecting.delete(socket)
     callback(...result)

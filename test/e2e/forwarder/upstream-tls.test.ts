@@ -118,3 +118,31 @@ test('an exchange that is under way when files change ends as it began', async (
   assert.equal(await asked, 'begun, ended')
   await until(() => upstream.open() === 0, { what: 'the end of the connection' })
 })
+
+test('the name of an upstream is its own or the configured one, whatever Host the client says', async (t) => {
+  const folder = new Folder(t)
+  const asked: unknown[] = []
+  const server = createServer({ ...shop, SNICallback: (name, done) => { asked.push(name); done(null) } }, ({ headers }, response) => { response.end(headers.host) })
+  let connections = 0
+  server.on('secureConnection', () => { connections++ })
+  await new Promise<void>((resolve) => { server.listen(0, '127.0.0.1', resolve) })
+  t.after(() => {
+    server.closeAllConnections()
+    server.close()
+  })
+  const { port } = server.address() as AddressInfo
+  const ca = folder.write('ca.pem', ours.pair.cert)
+  for (const upstream of ['127.0.0.1', 'localhost']) {
+    for (const http2 of ['off', 'alpn'] as const) {
+      asked.length = connections = 0
+      const gateway = await startGateway(t, { upstreams: [`https://${upstream}:${port}`], pool: { hostHeader: 'preserve', http2, tls: { ca, servername: 'shop.internal' } } })
+      for (const host of ['one.example', 'two.example', 'one.example']) {
+        const { status, body } = await rawRequest(gateway.port, `GET /a HTTP/1.1\r\nHost: ${host}\r\nConnection: close\r\n\r\n`)
+        assert.deepEqual([status, body.toString()], [200, host], `${upstream}, ${http2}`)
+      }
+      assert.deepEqual([new Set(asked), connections], [new Set(['shop.internal']), 1], `${upstream}, ${http2}`)
+    }
+  }
+  const wrong = await startGateway(t, { upstreams: [`https://localhost:${port}`], pool: { hostHeader: 'preserve', tls: { ca } } })
+  assert.equal((await rawRequest(wrong.port, 'GET /a HTTP/1.1\r\nHost: shop.internal\r\nConnection: close\r\n\r\n')).status, 502)
+})
