@@ -1,4 +1,5 @@
 import { constants, type ServerHttp2Session, type ServerHttp2Stream } from 'node:http2'
+import type { Socket } from 'node:net'
 import type { ClientRequest } from './client-request.ts'
 
 export interface ClientSessionLimits {
@@ -30,6 +31,12 @@ interface State {
   unreadSince: number
   /** Requests that have not come whole. */
   readonly pending: Set<ClientRequest>
+  readonly socket: Socket
+  /** Bytes that had come and gone when something last had, and the time at which that was seen. */
+  moved: number
+  movedAt: number
+  /** It was asked for a sign of life since. */
+  asked: boolean
   second: number
   resets: number
   frames: number
@@ -37,6 +44,9 @@ interface State {
 
 /** Frames without use for each reset that is allowed. */
 const framesPerReset = 100
+
+/** What our own PING adds to the bytes that have gone. */
+const pingBytes = 17
 
 const { NGHTTP2_ENHANCE_YOUR_CALM } = constants
 
@@ -57,9 +67,9 @@ export class ClientSessions {
     this.#sweepMs = Math.min(1000, Math.max(50, Math.floor(Math.min(limits.headersMs, limits.keepAliveMs) / 10)))
   }
 
-  add (session: ServerHttp2Session, address: string): void {
+  add (session: ServerHttp2Session, address: string, socket: Socket): void {
     const now = performance.now()
-    const state: State = { address, open: 0, idleSince: now, used: false, lastStream: 0, unread: 0, unreadSince: 0, pending: new Set(), second: now, resets: 0, frames: 0 }
+    const state: State = { address, open: 0, idleSince: now, used: false, lastStream: 0, unread: 0, unreadSince: 0, pending: new Set(), socket, moved: 0, movedAt: now, asked: false, second: now, resets: 0, frames: 0 }
     this.#sessions.set(session, state)
     this.#timer ??= setInterval(() => { this.#sweep() }, this.#sweepMs).unref()
     const count = (): void => { this.#frame(session, state) }
@@ -128,7 +138,7 @@ export class ClientSessions {
           request.onLate?.()
         }
       }
-      if (this.#headIsLate(session, state, now)) session.destroy(NGHTTP2_ENHANCE_YOUR_CALM as never)
+      if (this.#headIsLate(session, state, now) || this.#isDead(session, state, now)) session.destroy(NGHTTP2_ENHANCE_YOUR_CALM as never)
       else if (state.open === 0 && now - state.idleSince >= (state.used ? keepAliveMs : headersMs) && !session.closed) session.close()
     }
   }
@@ -147,4 +157,29 @@ export class ClientSessions {
     }
     return now - state.unreadSince >= this.#limits.headersMs
   }
+
+  /**
+   * A connection with requests on which nothing moves is asked with a PING, and is dead where nothing comes of it either: its client
+   * is gone, or does not read at all, or nghttp2 has given it up for what came on it. Then it neither reads nor writes any more, does
+   * not see the client's end, and Node tells nobody.
+   */
+  #isDead (session: ServerHttp2Session, state: State, now: number): boolean {
+    const { socket } = state
+    const moved = socket.bytesRead + socket.bytesWritten
+    if (state.open === 0 || moved - state.moved > (state.asked ? pingBytes : 0)) {
+      state.moved = moved
+      state.movedAt = now
+      state.asked = false
+      return false
+    }
+    const silentMs = now - state.movedAt
+    if (silentMs < this.#limits.headersMs) return false
+    if (!state.asked) {
+      state.asked = true
+      session.ping(ignore)
+    }
+    return silentMs >= 2 * this.#limits.headersMs
+  }
 }
+
+function ignore (): void {}

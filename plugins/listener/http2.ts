@@ -50,7 +50,7 @@ export function createHttp2 (options: ServerOptions, handler: RequestHandler, on
     const socket = accepted as Socket
     setSocket(session, socket)
     session.setLocalWindowSize(connectionWindow)
-    sessions.add(session, plainAddress(socket.remoteAddress))
+    sessions.add(session, plainAddress(socket.remoteAddress), socket)
   })
   server.on('request', take as never)
   // It has no target; it is refused like any other request that is none.

@@ -5,7 +5,7 @@ import { until } from './wait.ts'
 
 export const types = { DATA: 0, HEADERS: 1, PRIORITY: 2, RST_STREAM: 3, SETTINGS: 4, PUSH_PROMISE: 5, PING: 6, GOAWAY: 7, WINDOW_UPDATE: 8, CONTINUATION: 9 } as const
 export const flags = { END_STREAM: 1, ACK: 1, END_HEADERS: 4, PADDED: 8 } as const
-export const codes = { NO_ERROR: 0, PROTOCOL_ERROR: 1, INTERNAL_ERROR: 2, REFUSED_STREAM: 7, CANCEL: 8, ENHANCE_YOUR_CALM: 11 } as const
+export const codes = { NO_ERROR: 0, PROTOCOL_ERROR: 1, INTERNAL_ERROR: 2, STREAM_CLOSED: 5, REFUSED_STREAM: 7, CANCEL: 8, ENHANCE_YOUR_CALM: 11 } as const
 export const preface = Buffer.from('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n')
 
 export type FrameType = keyof typeof types

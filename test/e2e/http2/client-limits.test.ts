@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, it, type TestContext } from 'node:test'
 import { answering, rawUpstream, stall, type RawHandler } from '../../support/faulty-upstream.ts'
 import { startGateway, type Gateway } from '../../support/gateway.ts'
-import { block, codeOf, codes, data, flags, frame, frameClient, headers, requestFields, rstStream, settings, statusOf, uint32, type FrameConnection } from '../../support/http2-frames.ts'
+import { block, codeOf, codes, data, flags, frame, frameClient, headers, requestFields, rstStream, settings, statusOf, uint32, type Frame, type FrameConnection } from '../../support/http2-frames.ts'
 import { until } from '../../support/wait.ts'
 
 async function facing (t: TestContext, handler: RawHandler, server: Record<string, unknown> = {}, pool: Record<string, unknown> = {}, own?: Buffer): Promise<{ gateway: Gateway, client: FrameConnection }> {
@@ -121,6 +121,27 @@ describe('a client over HTTP/2 that is slow', () => {
     assert.equal(codeOf(await client.first('RST_STREAM', 1)), codes.INTERNAL_ERROR)
     await gateway.idle()
     assert.equal(gateway.lines.all('access')[0]?.['reason'], 'body_idle_timeout')
+  })
+
+  it('or was given up by nghttp2 for DATA behind its end, and leaves, gives its place back', async (t) => {
+    const { client, gateway } = await facing(t, stall, { headersTimeoutMs: 200 }, { timeouts: { headersMs: 0, bodyIdleMs: 0, totalMs: 0 } })
+    client.send(request(1), data(1, 'more', true))
+    assert.equal(codeOf(await client.first('GOAWAY')), codes.STREAM_CLOSED)
+    client.close()
+    await gateway.idle()
+    assert.equal((await gateway.left({ counted: 'neutral', status: 499, reason: 'client_cancelled' }))['attempts'], 1)
+  })
+
+  it('to answer a PING is cut off where nothing else comes, and one that answers is not', async (t) => {
+    const { client, gateway } = await facing(t, stall, { headersTimeoutMs: 200 }, { timeouts: { headersMs: 0, bodyIdleMs: 0, totalMs: 0 } })
+    const alive = await frameClient(t, gateway.port)
+    alive.socket.on('frame', ({ type, flags: set, payload }: Frame) => { if (type === 'PING' && set === 0) alive.send(frame('PING', flags.ACK, 0, payload)) })
+    client.send(request(1))
+    alive.send(request(1))
+    await client.first('PING')
+    await until(() => client.ended)
+    await until(() => alive.count('PING') >= 3)
+    assert.ok(!alive.ended)
   })
 
   it('asks for another connection where it was counted out', async (t) => {
