@@ -19,6 +19,7 @@ COPY package.json package-lock.json ./
 RUN npm ci --omit=dev --no-audit --no-fund && npm cache clean --force
 COPY LICENSE ./
 COPY config/*.yaml config/
+COPY web web
 COPY --from=build /app/dist dist
 # The image's own unprivileged user. Nothing below /app is writable for it.
 USER node

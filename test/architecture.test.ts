@@ -136,6 +136,7 @@ const mayBeSkipped: Record<string, string> = {
   'test/deploy/systemd.test.ts': 'systemd-analyze judges the unit',
   'test/docs/guide-tls.test.ts': 'haproxy runs the guide\'s configuration',
   'test/docs/guide-nginx.test.ts': 'nginx runs the guide\'s configuration',
+  'test/web/support.ts': 'chromium opens the admin page',
   'test/e2e/shedding/descriptors.test.ts': 'prlimit takes a running process its descriptors'
 }
 

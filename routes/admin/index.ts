@@ -14,6 +14,7 @@ import { originGuard, tokenGuard } from './guard.ts'
 import { healthRoutes } from './health.ts'
 import { metricsRoutes } from './metrics.ts'
 import { openApiOf, type ShownRoute } from './openapi.ts'
+import { pageRoutes } from './page.ts'
 import { poolRoutes } from './pools.ts'
 import { refuse, setReplies } from './replies.ts'
 import { requestRoutes } from './requests.ts'
@@ -43,6 +44,7 @@ const adminRoutes: FastifyPluginAsync<AdminRoutesOptions> = async (app, options)
   const methods = markRoutes(app, shown)
   app.addHook('onRequest', originGuard(loopbackOnly))
   if (source.hasDecorator('readiness')) await app.register(probes, { source })
+  await pageRoutes(app)
 
   await app.register(async (scope) => {
     if (token !== '') scope.addHook('onRequest', tokenGuard(token))

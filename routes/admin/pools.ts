@@ -8,7 +8,8 @@ import { DrainBody, PoolList, PoolParams, PoolView, ReasonBody, UpstreamParams, 
 export function poolRoutes (app: FastifyInstance, source: FastifyInstance): void {
   const viewOf = (upstream: Upstream) => {
     const { pool, id, weight, priority, healthy, checked, draining, drain, discovered, inFlight, waiting, busyConnections, connects, ejectedUntil, leaving } = upstream
-    const index = source.pools.get(pool)?.upstreams.indexOf(upstream) ?? -1
+    const current = source.pools.get(pool)
+    const index = current?.upstreams.indexOf(upstream) ?? -1
     return {
       pool,
       upstream: id,
@@ -24,7 +25,9 @@ export function poolRoutes (app: FastifyInstance, source: FastifyInstance): void
       discovered,
       leaving,
       inFlight,
+      maxInFlight: upstream.options.maxInFlight ?? current?.options.maxInFlightPerUpstream ?? 0,
       waiting,
+      maxConnections: current?.options.connections.max ?? 0,
       busyConnections,
       connects
     }

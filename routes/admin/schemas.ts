@@ -57,7 +57,9 @@ export const UpstreamView = object({
   discovered: Type.Boolean({ description: 'Found by discovery, not configured.' }),
   leaving: Type.Boolean({ description: 'Not wanted any more; it serves until those that are have been looked at.' }),
   inFlight: count('Exchanges at it now.'),
+  maxInFlight: count('Their limit; 0: none.'),
   waiting: count('Of these, how many wait for a connection.'),
+  maxConnections: count('Limit of its connections.'),
   busyConnections: count('Connections that serve an exchange now.'),
   connects: count('Connections made so far.')
 })

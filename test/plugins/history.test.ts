@@ -22,7 +22,7 @@ test('what requests do is in the history once their step has ended, and the admi
   const view = await until(() => {
     const now = app.history.since(0)
     return sum(now.gate.requests) === 4 && now.pools['shop']?.upstreams[upstream]?.breaker.includes(3) === true ? now : null
-  }, { timeoutMs: 12000, intervalMs: 50, what: 'the end of a step or two' })
+  }, { timeoutMs: 30000, intervalMs: 50, what: 'the end of a step or two' })
   const { gate, all, pools: { shop } } = view
   assert.deepEqual([sum(all.requests), sum(all.failure), sum(shop?.requests), sum(shop?.upstreams[upstream]?.failure)], [3, 1, 3, 1])
   assert.deepEqual(Object.entries(gate.refused).map(([reason, figures]) => [reason, sum(figures)]), [['breaker_open', 1]])

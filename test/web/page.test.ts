@@ -1,0 +1,99 @@
+/** What the admin page shows, in a real browser. */
+import assert from 'node:assert/strict'
+import { after, describe } from 'node:test'
+import { startUpstream } from '../../bin/scripted-upstream.ts'
+import { until } from '../support/wait.ts'
+import { closeBrowser, inBrowser, open, openDetail, rowOf, startShown } from './support.ts'
+
+const hostile = '<img src=x onerror="globalThis.hacked = true">'
+
+describe('the admin page', () => {
+  after(closeBrowser)
+
+  inBrowser('shows at once what happened before it was opened, and asks nobody else', async (t) => {
+    const upstreams = await Promise.all([startUpstream({ failEvery: 4 }), startUpstream()])
+    t.after(() => Promise.all(upstreams.map((each) => each.close())))
+    const { app, url, port } = await startShown(t, { upstreams: upstreams.map((each) => each.url) })
+    for (let i = 0; i < 24; i++) await fetch(`http://127.0.0.1:${port}/`)
+    await until(() => app.history.since(0).all.requests.reduce((sum, each) => sum + each, 0) === 24, { timeoutMs: 30000, what: 'the end of the steps' })
+    const { page, urls } = await open(url)
+    await page.getByRole('heading', { name: 'All 2 upstreams serve' }).waitFor()
+    assert.equal(await page.locator('#charts canvas').count(), 4)
+    assert.match(String(await page.getByRole('img', { name: /^Requests per second/ }).getAttribute('aria-label')), /24 requests in 15 minutes$/)
+    assert.match(await page.locator('#status').textContent() ?? '', /^Live/)
+    await page.getByText('Configuration 1').waitFor()
+    const row = rowOf(page, `127.0.0.1:${upstreams[0].port}`)
+    assert.match(await row.textContent() ?? '', /Serving.*0 of 128/)
+    assert.equal(await row.locator('svg').getAttribute('aria-label'), 'Window of 3600 s: 12 results, 3 failed (25 %)')
+    const detail = await openDetail(page, `127.0.0.1:${upstreams[0].port}`)
+    await detail.getByRole('button', { name: 'Show in the charts' }).click()
+    await page.getByRole('img', { name: /12 requests in 15 minutes$/ }).first().waitFor()
+    for (const each of urls) assert.ok(each.startsWith(url), each)
+  })
+
+  inBrowser('tells by itself when an upstream dies: its state and cause, the verdict, the timeline, and a screen reader', async (t) => {
+    const upstreams = await Promise.all([startUpstream(), startUpstream()])
+    t.after(() => Promise.all(upstreams.map((each) => each.close())))
+    const { app, url, port } = await startShown(t, { upstreams: upstreams.map((each) => each.url), pool: { breaker: { consecutiveFailures: 3, openMs: 60000 } } })
+    const { page } = await open(url)
+    await page.getByRole('heading', { name: 'All 2 upstreams serve' }).waitFor()
+    await until(async () => await page.locator('#status').textContent() === 'Live', { timeoutMs: 30000, what: 'the stream' })
+    const id = `127.0.0.1:${upstreams[0].port}`
+    upstreams[0].set({ failRatio: 1 })
+    for (let i = 0; i < 8; i++) await fetch(`http://127.0.0.1:${port}/`)
+    await page.getByRole('heading', { name: '1 of 2 upstreams is out' }).waitFor()
+    assert.match(await rowOf(page, id).textContent() ?? '', /Breaker open consecutive failures; probes in \d+ s, at \d\d:\d\d:\d\d/)
+    await page.locator('#events').getByText('Breaker open, 3 failures in a row; for 6').waitFor()
+    await page.locator('#news', { hasText: `${id}: Breaker open` }).waitFor({ state: 'attached' })
+    assert.match(await (await openDetail(page, id)).textContent() ?? '', /Open: it refuses everybody for another/)
+    app.breakers.find('shop', id)?.reset('test')
+    await page.getByRole('heading', { name: 'All 2 upstreams serve' }).waitFor()
+  })
+
+  inBrowser('shows requests that were refused, each with its explanation', async (t) => {
+    const { app, url, port } = await startShown(t, { upstreams: ['http://127.0.0.1:9'], routes: [{ path: '/*', pool: 'shop' }] })
+    app.breakers.find('shop', '127.0.0.1:9')?.force('open', 60000, 'a drill')
+    const refused = await fetch(`http://127.0.0.1:${port}/orders/7?secret=1`)
+    const { requestId } = await refused.json() as { requestId: string }
+    const { page } = await open(url)
+    const requests = page.locator('#requests')
+    await requests.getByRole('button', { name: 'GET /orders/7', exact: true }).click()
+    await requests.getByText(requestId).waitFor()
+    assert.match(await requests.textContent() ?? '', /breaker open.*503.*127\.0\.0\.1:9.*breaker open/)
+    assert.match(await page.locator('#gate').textContent() ?? '', /places taken/)
+  })
+
+  inBrowser('takes whatever comes for text', async (t) => {
+    const { app, url } = await startShown(t, { pools: { shop: { health: { enabled: false }, upstreams: [{ url: `unix:/run/${encodeURIComponent('<b>x')}.sock` }, { url: 'http://127.0.0.1:9' }] } } })
+    const [first, second] = app.pools.get('shop')!.upstreams
+    app.breakers.find('shop', first!.id)?.force('open', 60000, hostile)
+    app.pools.setDraining('shop', second!.id, true, { reason: hostile })
+    app.events.record(hostile, { pool: hostile, upstream: hostile, [hostile]: hostile })
+    const { page } = await open(url)
+    await page.locator('#events').getByText(hostile).first().waitFor()
+    assert.match(await rowOf(page, '127.0.0.1:9').textContent() ?? '', /Draining until taken back \(<img/)
+    const detail = await openDetail(page, first!.id)
+    assert.match(await detail.textContent() ?? '', /<img src=x/)
+    await detail.getByRole('button', { name: 'End the force' }).click()
+    await page.getByRole('dialog').waitFor()
+    assert.deepEqual(await page.evaluate('[globalThis.hacked === true, document.querySelectorAll("img, b").length]'), [false, 0])
+  })
+
+  inBrowser('folds those that serve away where they are many, and finds any', async (t) => {
+    const urls = Array.from({ length: 300 }, (_each, i) => `http://127.0.${1 + Math.floor(i / 200)}.${1 + i % 200}:9`)
+    const { app, url } = await startShown(t, { upstreams: urls })
+    app.breakers.find('shop', '127.0.2.7:9')?.force('open', 60000, 'a drill')
+    const { page } = await open(url)
+    await page.getByRole('heading', { name: '1 of 300 upstreams is out' }).waitFor()
+    const rows = page.locator('.pool tbody tr:not(.detail)')
+    assert.equal(await rows.count(), 1)
+    await page.getByRole('searchbox', { name: 'Find' }).fill('127.0.1.42:')
+    assert.match(await rows.first().textContent() ?? '', /127\.0\.1\.42:9/)
+    assert.equal(await rows.count(), 1)
+    await page.getByRole('searchbox', { name: 'Find' }).fill('')
+    await page.getByRole('button', { name: 'Show 299 more that serve' }).click()
+    assert.equal(await rows.count(), 300)
+    await page.getByRole('checkbox', { name: 'Trouble only' }).check()
+    assert.equal(await rows.count(), 1)
+  })
+})

@@ -1,0 +1,29 @@
+/** What the page is made of. */
+import assert from 'node:assert/strict'
+import { readFileSync, readdirSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { test } from 'node:test'
+import { shipped } from '../config/support.ts'
+
+const web = dirname(shipped('web/index.html'))
+const files = readdirSync(web).map((name) => [name, readFileSync(join(web, name), 'utf8')] as const)
+
+test('nothing in the page makes markup or code of text, and nothing is inline', () => {
+  const forbidden = /innerHTML|outerHTML|insertAdjacentHTML|document\.write|\beval\b|new Function|srcdoc|javascript:|createContextualFragment|DOMParser|setTimeout\('|<style|\sstyle=|\son\w+=/
+  for (const [name, text] of files) assert.doesNotMatch(text, forbidden, name)
+})
+
+test('the page names no other host', () => {
+  for (const [name, text] of files) assert.doesNotMatch(text.replaceAll('http://www.w3.org/2000/svg', ''), /https?:|\/\/[a-z][\w.-]+\.[a-z]/, name)
+})
+
+test('the page is small, in modules that can be read', () => {
+  for (const [name, text] of files) assert.ok(text.split('\n').length < 260, name)
+  const bytes = files.reduce((sum, [, text]) => sum + Buffer.byteLength(text), 0)
+  assert.ok(bytes < 90000, String(bytes))
+})
+
+test('every module is imported, and every import is there', () => {
+  const imported = new Set(files.flatMap(([, text]) => [...text.matchAll(/from '\.\/([\w-]+\.js)'/g)].map(([, name]) => name as string)))
+  assert.deepEqual([...imported, 'main.js'].toSorted(), files.map(([name]) => name).filter((name) => name.endsWith('.js')).toSorted())
+})

@@ -1,0 +1,48 @@
+/** The gate, the pressure on the process, and what was refused before any upstream was asked. */
+import { byId, h, setAttribute, setChildren, setHidden, setText } from './dom.js'
+import { bytes, millis, percent, plural, words } from './format.js'
+import { sum } from './history.js'
+
+const load = h('span', { class: 'figure' })
+const bar = h('span', { class: 'bar', 'aria-hidden': 'true' }, h('span'))
+const pressure = h('p', { class: 'quiet' })
+const body = h('tbody')
+const table = h('table', {},
+  h('caption', {}, 'Refused before an upstream was asked'),
+  h('thead', {}, h('tr', {}, h('th', { scope: 'col' }, 'Reason'), h('th', { scope: 'col', class: 'number' }, 'Last 5 s'), h('th', { scope: 'col', class: 'number' }, '15 min'), h('th', { scope: 'col', class: 'number' }, 'Since start'))),
+  body)
+const none = h('p', { class: 'quiet' }, 'Nothing was refused in the last 15 minutes.')
+const rows = new Map()
+
+export function showGate (shedding, history) {
+  setHidden(byId('gate'), shedding === null && history === null)
+  setChildren(byId('gate-body'), [shedding !== null && h('p', { class: 'load' }), shedding !== null && pressure, table, none].filter(Boolean).map((each) => each.className === 'load' ? gateLine() : each))
+  if (shedding !== null) showLoad(shedding)
+  const refused = Object.entries(history?.gate.refused ?? {}).map(([reason, figures]) => ({ reason, lately: figures.at(-1) ?? 0, all: sum(figures), ever: shedding?.shed[reason] ?? null }))
+  for (const [reason, ever] of Object.entries(shedding?.shed ?? {})) if (ever > 0 && !refused.some((each) => each.reason === reason)) refused.push({ reason, lately: 0, all: 0, ever })
+  setHidden(table, refused.length === 0)
+  setHidden(none, history === null || refused.some(({ all }) => all > 0))
+  setChildren(body, refused.toSorted((a, b) => b.all - a.all).map(rowOf))
+}
+
+let line = null
+const gateLine = () => line ??= h('p', { class: 'load' }, load, bar)
+
+function showLoad ({ inFlight, maxInFlight, pressure: { under, eventLoopDelayMs, eventLoopUtilization, heapUsedBytes, rssBytes } }) {
+  setText(load, `${inFlight} of ${plural(maxInFlight, 'place')} taken`)
+  bar.firstChild.style.width = `${Math.min(100, 100 * inFlight / maxInFlight)}%`
+  setAttribute(bar, 'class', inFlight >= 0.9 * maxInFlight ? 'bar full' : 'bar')
+  setText(pressure, `${under ? 'Under pressure. ' : ''}Event loop ${millis(eventLoopDelayMs)} ms late, ${percent(eventLoopUtilization)} busy; heap ${bytes(heapUsedBytes)}, ${bytes(rssBytes)} in all.`)
+  setAttribute(pressure, 'class', under ? 'bad' : 'quiet')
+}
+
+function rowOf ({ reason, lately, all, ever }) {
+  const known = rows.get(reason) ?? h('tr', {}, h('th', { scope: 'row' }, words(reason)), h('td', { class: 'number' }), h('td', { class: 'number' }), h('td', { class: 'number' }))
+  rows.set(reason, known)
+  const [, first, second, third] = known.children
+  setText(first, lately)
+  setText(second, all)
+  setText(third, ever ?? '–')
+  setAttribute(known, 'data-tone', lately > 0 ? 'out' : null)
+  return known
+}
