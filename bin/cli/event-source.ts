@@ -18,9 +18,10 @@ const silenceMs = 35_000
 /** Takes a stream of server-sent events apart, piece by piece (HTML Living Standard, 9.2.6). */
 export class EventParser {
   #rest = ''
+  #name = ''
   #data: string[] = []
 
-  /** The `data` of the events that are complete with this piece, and comments. @throws AdminFailure for a line without an end */
+  /** The `data` of the events that are complete with this piece, and comments. What has a name, as the head of a stream, is no event of the journal. @throws AdminFailure for a line without an end */
   push (piece: string): Array<{ data: string } | { comment: string }> {
     const lines = (this.#rest + piece).split(/\r\n|\n|\r(?=[^\n])/)
     this.#rest = lines.pop() ?? ''
@@ -28,12 +29,15 @@ export class EventParser {
     const found: Array<{ data: string } | { comment: string }> = []
     for (const line of lines) {
       if (line === '') {
-        if (this.#data.length > 0) found.push({ data: this.#data.join('\n') })
+        if (this.#data.length > 0 && this.#name === '') found.push({ data: this.#data.join('\n') })
+        this.#name = ''
         this.#data = []
       } else if (line.startsWith(':')) {
         if (line.length > 1) found.push({ comment: line.slice(1).trim() })
       } else if (line.startsWith('data:')) {
         this.#data.push(line.slice(line.startsWith('data: ') ? 6 : 5))
+      } else if (line.startsWith('event:')) {
+        this.#name = line.slice(6).trim()
       }
     }
     return found

@@ -131,6 +131,7 @@ export async function play (drill: Drill, options: PlayOptions): Promise<boolean
     running.stop()
     const { samples } = await running.result
     const due = samples.filter(({ at }) => at >= begun - loadAt - underWayMs && at < over - loadAt)
+    seen.check()
     const others = held.filter((each) => !victims.includes(each)).map(({ id }) => id)
     const claims: Claim[] = [
       ...drill.claims({ ...plan, watch: seen, victims: victims.map(({ id }) => id), others, samples: due }),

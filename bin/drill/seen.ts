@@ -17,6 +17,7 @@ export class Watch {
   readonly #pool: string
   readonly #stop = new AbortController()
   readonly #done: Promise<unknown>
+  #failure: unknown
 
   constructor (admin: Admin, pool: string, since: number, onEvent: (event: JournalEvent) => void) {
     this.#admin = admin
@@ -31,7 +32,7 @@ export class Watch {
         this.events.push({ at: performance.now(), event })
         onEvent(event)
       }
-    })
+    }).catch((error: unknown) => { this.#failure = error })
     this.#done = Promise.allSettled([follow, this.#look()])
   }
 
@@ -49,6 +50,11 @@ export class Watch {
   async upstreams (signal: AbortSignal): Promise<UpstreamStatus[]> {
     const { pools } = await readStatus(this.#admin, signal)
     return pools.find(({ pool }) => pool === this.#pool)?.upstreams ?? []
+  }
+
+  /** What has not been seen is no verdict. @throws AdminFailure where the journal could not be followed */
+  check (): void {
+    if (this.#failure !== undefined) throw this.#failure
   }
 
   /** Those to open, of one upstream or of all. */

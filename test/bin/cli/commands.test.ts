@@ -170,6 +170,20 @@ test('events --follow makes a lost connection again and goes on from the last ev
   match(seen.errors[0] ?? '', /trying again in 250 ms$/)
 })
 
+test('events --follow tells what a proxy streams: what is kept, then each event as it comes', async (t) => {
+  const { app, admin } = await proxy(t)
+  app.events.record('tick', { i: 1 })
+  const stop = new AbortController()
+  const seen: Ran = { code: null, out: [], errors: [] }
+  const done = run(['events', '--follow', '--type', 'tick', '--admin', admin], { stopped: stop.signal }, seen)
+  await until(() => seen.out.length === 1)
+  app.events.record('tick', { i: 2 })
+  await until(() => seen.out.length === 2)
+  stop.abort()
+  equal((await done).code, 0)
+  deepEqual([seen.out.map((line) => line.split(' ').slice(2).join(' ')), seen.errors], [['tick i=1', 'tick i=2'], []])
+})
+
 test('events --since tells what came after, page by page', async (t) => {
   const { app, admin } = await proxy(t)
   const before = app.events.lastSeq

@@ -58,7 +58,7 @@ test('what others wrote cannot move the cursor', () => {
 })
 
 test('a stream of events is the same, however it is cut into pieces', () => {
-  const stream = ': breakwater events\n\nid: 1\ndata: {"a":1}\n\n:\n\nid: 2\r\ndata: x\r\ndata:y\r\n\r\n: events 3 to 5 are no longer kept\n\ndata: unfinished'
+  const stream = 'event: stream\ndata: {"run":"T"}\n\n: breakwater events\n\nid: 1\ndata: {"a":1}\n\n:\n\nid: 2\r\ndata: x\r\ndata:y\r\n\r\n: events 3 to 5 are no longer kept\n\ndata: unfinished'
   const whole = [{ comment: 'breakwater events' }, { data: '{"a":1}' }, { data: 'x\ny' }, { comment: 'events 3 to 5 are no longer kept' }]
   fc.assert(fc.property(fc.array(fc.integer({ min: 1, max: stream.length - 1 })), (cuts) => {
     const parser = new EventParser()
