@@ -76,9 +76,18 @@ export class Deadline {
   fired (): void {
     this.#timer = null
     const late = performance.now() - this.#timerDue
-    if (late < stallMs) return this.#judge(false)
-    // Our own loop stood still: what has arrived in time is read before anybody is blamed.
-    afterReading(() => { this.#judge(wasStalled(late, this.#step)) })
+    const stalled = wasStalled(late, this.#step)
+    if (late < stallMs && !this.#isDue()) return this.#judge(stalled)
+    // What has arrived in time is read before anybody is blamed: our own loop may have stood still, now or a while ago.
+    afterReading(() => { this.#judge(stalled) })
+  }
+
+  /** Whether somebody would be judged now. */
+  #isDue (): boolean {
+    const owner = this.#owner
+    if (owner.over || owner.handingUp) return false
+    const now = performance.now()
+    return this.#end - now < earlyMs || owner.phaseLeft(now) < earlyMs
   }
 
   #arm (now: number, ms: number): void {
