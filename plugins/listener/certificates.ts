@@ -59,7 +59,7 @@ export function loadCertificates ({ certificates, minVersion, clientCertificates
   for (const { cert: file, key, names: given } of certificates) {
     const cert = read(file)
     const options = { ...shared, cert, key: read(key) }
-    const context = createSecureContext(options)
+    const context = contextOf(options, file, key)
     const x509 = new X509Certificate(cert)
     const names = given ?? certificateNames(x509.subjectAltName)
     byName.add(names, context)
@@ -67,6 +67,15 @@ export function loadCertificates ({ certificates, minVersion, clientCertificates
     fallback ??= options
   }
   return { fallback: fallback as SecureContextOptions, byName, views: Object.freeze(views), contents: hash.digest('hex') }
+}
+
+/** What OpenSSL says names no file, and there may be many. */
+function contextOf (options: SecureContextOptions, file: string, key: string): SecureContext {
+  try {
+    return createSecureContext(options)
+  } catch (cause) {
+    throw new Error(`${file} with the key ${key}: ${(cause as Error).message}`, { cause })
+  }
 }
 
 function viewOf (x509: X509Certificate, file: string, names: readonly string[]): CertificateView {

@@ -56,6 +56,7 @@ export function poolRoutes (app: FastifyInstance, source: FastifyInstance): void
 
   const found = (pool: string, upstream: string): Upstream => {
     const known = source.pools.find(pool, upstream)
+    if (source.pools.get(pool) === undefined) throw new AdminError(404, `there is no pool "${pool}"`)
     if (known === undefined) throw new AdminError(404, `pool "${pool}" has no upstream "${upstream}"`)
     return known
   }

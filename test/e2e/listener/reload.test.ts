@@ -45,6 +45,7 @@ test('a pair that does not fit changes nothing, and is told of', async (t) => {
   const [event] = gateway.app.events.since(0).events.filter(({ type }) => type === 'certificates_rejected')
   assert.equal(event?.['cause'], 'file')
   assert.match(String(event?.['error']), /key/i)
+  assert.ok(String(event?.['error']).includes(files.cert), 'which of many files it is')
   assert.doesNotMatch(JSON.stringify(gateway.lines.all('certificates_rejected')), /PRIVATE|BEGIN/)
 })
 

@@ -97,7 +97,7 @@ test('wrong requests are refused with a problem that names what is wrong', async
     ['POST', `${breaker}/reset`, { 'content-type': 'application/x-www-form-urlencoded' }, 'reason=x', 415, /application\/json/],
     ['POST', `${breaker}/reset`, { 'content-type': 'application/jsonp' }, '{}', 415, /application\/json/],
     ['POST', '/admin/breakers/shop/nobody:1/reset', json, '{}', 404, /nobody:1/],
-    ['POST', '/admin/pools/nowhere/upstreams/127.0.0.1:9/drain', json, '{}', 404, /nowhere/],
+    ['POST', '/admin/pools/nowhere/upstreams/127.0.0.1:9/drain', json, '{}', 404, /there is no pool "nowhere"/],
     ['POST', '/admin/health/shop/nobody:1/check', json, '{}', 404, /nobody:1/],
     ['GET', '/admin/pools/nowhere', {}, undefined, 404, /nowhere/],
     ['GET', '/admin/breakers/nowhere/127.0.0.1:9', {}, undefined, 404, /nowhere/],
