@@ -57,7 +57,7 @@ export interface ConfigDiff {
 }
 
 /** Options of a pool by which its connections are made. */
-const connecting = /^(?:tls(?:\.|$)|connections\.|timeouts\.connectMs$)/
+const connecting = /^(?:tls(?:\.|$)|connections\.|http2$|timeouts\.connectMs$)/
 
 /** Options of `server` that are read for each request. */
 const liveServerOptions: ReadonlySet<string> = new Set(['server.maxBodyBytes'])

@@ -51,6 +51,7 @@ test('the options of a pool, and which of them need new connections', () => {
     [{ timeouts: { connectMs: 3000, totalMs: 0 } }, ['timeouts.connectMs', 'timeouts.totalMs'], true],
     [{ connections: { max: 4 } }, ['connections.max'], true],
     [{ connections: { learnKeepAlive: false } }, ['connections.learnKeepAlive'], true],
+    [{ http2: 'prior-knowledge' }, ['http2'], true],
     [{ tls: { insecureSkipVerify: true }, upstreams: [{ url: 'https://10.0.0.1:80' }] }, ['tls'], true],
     [{ health: { json: { pointer: '', equals: 1 }, statuses: [200, 204] } }, ['health.json', 'health.statuses'], false],
     [{ sticky: { secret: '0123456789abcdef' } }, ['sticky'], false],
