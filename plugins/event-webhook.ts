@@ -99,7 +99,13 @@ class Sender {
 
   async #deliver (events: readonly JournalEvent[], { url, headers }: WebhookOptions, timeoutMs: number): Promise<void> {
     const { dropped } = this.outbox
-    const body = JSON.stringify({ host: hostname(), run: this.#app.events.run, dropped: dropped - this.#droppedBefore, events })
+    let body: string
+    try {
+      body = JSON.stringify({ host: hostname(), run: this.#app.events.run, dropped: dropped - this.#droppedBefore, events })
+    } catch (error) {
+      // Somebody's plugin has recorded what JSON cannot say: no later try would be better.
+      return this.#failed((error as Error).name, false)
+    }
     try {
       const answer = await request(url, {
         dispatcher: this.#agent, method: 'POST', headers: { ...headers, 'content-type': 'application/json' }, body, signal: AbortSignal.timeout(timeoutMs)

@@ -99,6 +99,17 @@ test('what is refused for good is dropped, not sent for ever', async (t) => {
   assert.deepEqual([app.eventWebhook.view().queued, deliveries.length], [0, 1])
 })
 
+test('what JSON cannot say is dropped, and what comes after it is sent', async (t) => {
+  const { url, deliveries } = await receiver(t, (response) => { response.end() })
+  const { app } = await appWith(t, { url, types: ['one', 'two'] })
+  app.events.record('one', { n: 1n })
+  await until(() => app.eventWebhook.view().dropped === 1)
+  assert.equal(app.eventWebhook.view().failing?.error, 'TypeError')
+  app.events.record('two')
+  await until(() => app.eventWebhook.view().failing === null, { timeoutMs: 10000 })
+  assert.deepEqual(deliveries.flatMap(({ body }) => body.events.map(({ type }) => type)), ['two'])
+})
+
 test('nobody there, and one who does not answer: the app closes all the same, soon', async (t) => {
   const { app: alone } = await appWith(t, { url: `http://127.0.0.1:${await closedPort(t)}/` })
   alone.events.record('one')
