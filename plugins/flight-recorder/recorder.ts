@@ -121,7 +121,14 @@ export class Recorder implements Observer {
   }
 }
 
-function keep (recorder: Recorder, request: FastifyRequest, moment: Moment, end: ExchangeEnd): void { recorder.keep(request, moment, end) }
+/** No throw may leave this tick: there is nobody above to catch it. */
+function keep (recorder: Recorder, request: FastifyRequest, moment: Moment, end: ExchangeEnd): void {
+  try {
+    recorder.keep(request, moment, end)
+  } catch (err) {
+    request.server.log.error({ err, source: 'flight-recorder' }, 'listener_failed')
+  }
+}
 
 /** A text of its own: one that was cut out of a longer one would keep that. */
 const copied = (text: string): string => JSON.parse(JSON.stringify(text)) as string

@@ -48,6 +48,18 @@ test('a sample of the others is kept', async (t) => {
   assert.doesNotMatch(JSON.stringify(gateway.app.recorder.list()), /secret|token|shop\.example/i)
 })
 
+test('a record that cannot be made ends nothing but itself', async (t) => {
+  const { gateway } = await scene(t, answering())
+  gateway.app.recorder.configure({ sampleRatio: 1 })
+  const leave = gateway.app.observers.add({
+    exchangeEnded: ({ exchange }) => { Object.defineProperty(exchange, 'admittedMs', { get () { throw new Error('broken') } }) }
+  })
+  assert.equal((await rawRequest(gateway.port, get)).status, 200)
+  await until(() => gateway.lines.all('listener_failed').some(({ source }) => source === 'flight-recorder'))
+  leave()
+  assert.equal((await recordOf(gateway, await rawRequest(gateway.port, get))).status, 200)
+})
+
 test('a slow one is kept and says where the time went', async (t) => {
   const { gateway } = await scene(t, async (socket) => { setTimeout(() => { void send(socket, answer()) }, 60) })
   gateway.app.recorder.configure({ sampleRatio: 0, slowMs: 50 })
