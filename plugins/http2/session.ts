@@ -15,6 +15,8 @@ export interface SessionOptions {
 
 /** Who is told what becomes of a session. */
 export interface SessionOwner {
+  /** It takes so many exchanges: told with the first SETTINGS, and when later ones say something else. */
+  limitIs (streams: number): void
   /** It can take exchanges, or more of them than before. */
   roomOn (session: Session): void
   /** It takes nothing more; those that are on it may still end well. */
@@ -138,6 +140,7 @@ export class Session {
   }
 
   #onSettings (limit: number): void {
+    const isNews = !this.#ready || limit !== this.limit
     this.limit = limit
     if (!this.#ready) {
       this.#ready = true
@@ -145,6 +148,7 @@ export class Session {
       this.#h2.setLocalWindowSize(connectionWindow)
       if (this.open === 0) this.#startIdle()
     }
+    if (isNews) this.#owner.limitIs(limit)
     this.#owner.roomOn(this)
   }
 

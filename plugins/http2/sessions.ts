@@ -179,9 +179,10 @@ export class Http2Sessions extends Dispatcher implements Sender, SessionOwner {
     return null
   }
 
+  limitIs (streams: number): void { this.#options.onLimit?.(streams) }
+
   roomOn (session: Session): void {
     const coming = this.#comingWith(session)
-    if (coming !== null || !this.#sessions.has(session)) this.#options.onLimit?.(session.limit)
     if (coming !== null) {
       this.#coming.delete(coming)
       this.#sessions.add(session)

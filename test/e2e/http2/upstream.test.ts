@@ -49,6 +49,25 @@ describe('an upstream that speaks HTTP/2', () => {
     assert.equal(upstream.connections, 1)
   })
 
+  it('may say later that it takes more streams', async (t) => {
+    let open = 0
+    const upstream = await http2Upstream(t, async (stream, { headers }) => {
+      if (headers[':path'] === '/more') {
+        await new Promise<void>((resolve) => { stream.session?.settings({ maxConcurrentStreams: 5 }, () => { resolve() }) })
+      } else {
+        open++
+        await until(() => open === 5)
+      }
+      stream.respond({ ':status': 200 })
+      stream.end('x')
+    }, undefined, { maxConcurrentStreams: 1 })
+    const gateway = await priorKnowledge(t, upstream.url, { pool: { http2: 'prior-knowledge', connections: { max: 1 } } })
+    assert.equal((await rawRequest(gateway.port, request('GET', '/more'))).status, 200)
+    const answers = await Promise.all(Array.from({ length: 5 }, () => rawRequest(gateway.port, get)))
+    assert.deepEqual(answers.map(({ status }) => status), Array(5).fill(200))
+    assert.equal(upstream.connections, 1)
+  })
+
   it('gets a further connection where its streams are taken, and a bounded number of them', async (t) => {
     const held: Array<() => void> = []
     const upstream = await http2Upstream(t, (stream) => {
