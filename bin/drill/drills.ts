@@ -61,7 +61,7 @@ const shareOf = ({ rate, upstreams, faultMs }: Plan): number => Math.ceil(rate /
 /** A failure is seen at once: those in a row that open the circuit, what is under way by then, and a batch of probes for each trial. */
 const quickly = (plan: Plan): number => Math.min(shareOf(plan), plan.promises.consecutiveFailures + Math.ceil(plan.rate / plan.upstreams * 0.3) + 10 * trials(plan))
 /** A failure is silence: besides, what is sent until the first one has waited for its whole time. */
-const silently = (plan: Plan): number => Math.min(shareOf(plan), quickly(plan) + Math.ceil(plan.rate / plan.upstreams * Math.min(plan.promises.headersMs, plan.faultMs) / 1000))
+const silently = (plan: Plan): number => Math.min(shareOf(plan), quickly(plan) + Math.ceil(plan.rate / plan.upstreams * Math.min(plan.promises.headersMs || Infinity, plan.faultMs) / 1000))
 
 const lost = (samples: readonly Sample[]): number => samples.filter(isLost).length
 const leaves = ({ watch, victims }: Outcome): Claim => yes('its circuit opened, or its checks failed', victims.every((id) => watch.left(id)))
@@ -72,7 +72,7 @@ const maxRate = 1500
 const shedReasons = /^(?:shed_\w+|upstream_capacity)$/
 
 /** Delays that no time limit minds. */
-const slowBy = ({ headersMs }: Promises): number => Math.max(1, Math.min(slowMs, Math.floor(headersMs / 4)))
+const slowBy = ({ headersMs }: Promises): number => headersMs === 0 ? slowMs : Math.max(1, Math.min(slowMs, Math.floor(headersMs / 4)))
 
 const soon = (plan: Plan): string => `at most ${quickly(plan)} requests are lost of the ${shareOf(plan)} that are its share`
 

@@ -53,6 +53,13 @@ test('the guide has every drill with its title', () => {
   deepEqual(rows, drills.map(({ name, title }) => [name, title]))
 })
 
+test('without a time limit for heads a slow upstream is slow all the same, and nobody is expected to notice a silent one', () => {
+  const promises = { consecutiveFailures: 5, mode: 'enforce', openMs: 1000, maxOpenMs: 1000, headersMs: 0, intervalMs: 1000, health: true, retries: 0, maxInFlight: 20 }
+  const expected = (name: string): string[] => drills.find((drill) => drill.name === name)?.expected({ promises, upstreams: 2, rate: 60, faultMs: 3000, ratio: 0.8 }) ?? []
+  deepEqual(expected('slows')[0], 'no request is lost: 300 ms are no failure')
+  deepEqual(expected('hangs')[1], 'at most 90 requests are lost of the 90 that are its share')
+})
+
 for (const { name } of drills) {
   test(`the drill ${name} passes at small scale, and leaves all as it was`, async (t) => {
     const { app, upstreams, argv } = await small(t)
