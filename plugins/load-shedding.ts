@@ -116,6 +116,12 @@ const quietMs = 5000
 const episodeOf = ({ startedAt, total, reasons, peakPerSecond }: EpisodeView): ShedEpisode =>
   ({ since: new Date(Date.now() - (performance.now() - startedAt)).toISOString(), total, reasons, peakPerSecond })
 
+/** How often the process is sampled, in ms. */
+const sampleMs = 1000
+
+/** No turn in a whole sample is infinite to who measures. */
+const shownDelay = (ms: number): number => Number.isFinite(ms) ? ms : sampleMs
+
 const over = (value: number, limit: number): boolean => limit > 0 && value > limit
 
 const loadShedding: FastifyPluginAsync<LoadSheddingOptions> = async (app, { random = systemRandom, ...given }) => {
@@ -136,7 +142,7 @@ const loadShedding: FastifyPluginAsync<LoadSheddingOptions> = async (app, { rand
     emitter.clear()
   })
   // It samples; the limits are judged here, because they may change while we run: without limits of its own it adds no hook.
-  await app.register(underPressure, { eventLoopUtilizationMode: 'interval', sampleInterval: 1000, exposeStatusRoute: false } as never)
+  await app.register(underPressure, { eventLoopUtilizationMode: 'interval', sampleInterval: sampleMs, exposeStatusRoute: false } as never)
 
   const places = (priority: Priority): number => priority === 'high' ? gate.limit : placesOf(options.priorities[priority], gate.limit)
 
@@ -211,7 +217,7 @@ const loadShedding: FastifyPluginAsync<LoadSheddingOptions> = async (app, { rand
       pressure: {
         under: over(loopDelay(readings.eventLoopDelay), limits.maxEventLoopDelayMs) || over(readings.eventLoopUtilized, limits.maxEventLoopUtilization) ||
           over(readings.heapUsed, limits.maxHeapUsedBytes) || over(readings.rssBytes, limits.maxRssBytes),
-        eventLoopDelayMs: readings.eventLoopDelay,
+        eventLoopDelayMs: shownDelay(loopDelay(readings.eventLoopDelay)),
         eventLoopUtilization: readings.eventLoopUtilized,
         heapUsedBytes: readings.heapUsed,
         rssBytes: readings.rssBytes,
