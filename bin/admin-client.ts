@@ -65,9 +65,12 @@ export async function request ({ base, token }: Admin, path: string, { method = 
   return { status: response.status, text, content }
 }
 
+/** Where a token comes from, for who was asked for one. */
+export const tokenHint = (status: number): string => status === 401 ? '; the token comes from BREAKWATER_ADMIN_TOKEN or --token-file' : ''
+
 function refusalOf ({ status, content }: Answered): string {
   const detail = typeof content === 'object' && content !== null && 'detail' in content ? String(content.detail) : ''
-  return `it answers ${status}${detail === '' ? '' : `: ${detail}`}`
+  return `it answers ${status}${detail === '' ? '' : `: ${detail}`}${tokenHint(status)}`
 }
 
 /** One request whose answer is wanted as the proxy's word: 2xx, or a status of `also`. @throws AdminFailure */

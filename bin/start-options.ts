@@ -1,4 +1,5 @@
 import { parseArgs } from 'node:util'
+import { nearest } from '../config/suggest.ts'
 
 /** The options of `fastify start` that make sense for the proxy, as `node:util` parseArgs takes them; the text is for the help. */
 export const startOptions = {
@@ -28,10 +29,15 @@ ${Object.entries(startOptions).map(([name, option]) => `  ${'short' in option ? 
 /** What is wrong with the arguments, for people; null where nothing is. */
 export function startProblem (argv: string[]): string | null {
   try {
-    const { positionals } = parseArgs({ args: argv, options: startOptions, strict: true, allowPositionals: true })
+    const { positionals, values: { port } } = parseArgs({ args: argv, options: startOptions, strict: true, allowPositionals: true })
     const [file] = positionals
+    if (port !== undefined && !(/^\d{1,5}$/.test(port) && Number(port) <= 65535)) return `--port must be a number from 0 to 65535, not "${port}"`
     return file === undefined ? null : `"${file}" is no option. A configuration file is named by BREAKWATER_CONFIG: BREAKWATER_CONFIG=${file} breakwater start`
   } catch (error) {
-    return (error as Error).message
+    const { message } = error as Error
+    const [, unknown] = /^Unknown option '([^']*)'/.exec(message) ?? []
+    if (unknown === undefined) return message
+    const near = unknown.startsWith('--') ? nearest(unknown.slice(2), Object.keys(startOptions)) : null
+    return `unknown option ${unknown}${near === null ? '' : `; did you mean --${near}?`}`
   }
 }

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { AdminFailure, authorization, failureText, urlOf, type Admin } from '../admin-client.ts'
+import { AdminFailure, authorization, failureText, tokenHint, urlOf, type Admin } from '../admin-client.ts'
 
 export interface JournalEvent {
   seq: number
@@ -90,7 +90,7 @@ export async function followEvents (admin: Admin, { since, stopped, onEvent, onT
       if (response.status !== 200 || response.body === null || !(response.headers.get('content-type') ?? '').startsWith('text/event-stream')) {
         void response.body?.cancel()
         // Too many streams, or a restart under way: worth another try, if it worked before.
-        if (!connected || response.status !== 503) throw new AdminFailure(response.status === 404 || response.status === 503 ? 1 : 3, `${admin.base}: it answers ${response.status}`)
+        if (!connected || response.status !== 503) throw new AdminFailure(response.status === 404 || response.status === 503 ? 1 : 3, `${admin.base}: it answers ${response.status}${tokenHint(response.status)}`)
         why = 'it answers 503'
       } else {
         connected = true

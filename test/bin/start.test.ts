@@ -27,6 +27,8 @@ test('arguments that mean nothing to the proxy are named', () => {
   equal(startProblem(['-p', '1', '--address=::1', '-l', 'warn', '-P']), null)
   match(startProblem(['config/breakwater.yaml']) ?? '', /BREAKWATER_CONFIG=config\/breakwater.yaml/)
   match(startProblem(['--bogus']) ?? '', /--bogus/)
+  equal(startProblem(['--prot', '1']), 'unknown option --prot; did you mean --port?')
+  equal(startProblem(['-p', 'abc']), '--port must be a number from 0 to 65535, not "abc"')
   match(startProblem(['--prefix', '/x']) ?? '', /--prefix/)
 })
 

@@ -97,7 +97,7 @@ test('exit codes tell who was wrong: the arguments, the proxy, or the way there'
     [['status'], env, 0, /^$/],
     [['status', '--admin', admin], {}, 3, /it answers 401: Authorization/],
     [['status', '--admin', admin], { BREAKWATER_ADMIN_TOKEN: 'wrong' }, 3, /it answers 401: the token is not/],
-    [['events', '--follow', '--admin', admin], {}, 3, /it answers 401/],
+    [['events', '--follow', '--admin', admin], {}, 3, /it answers 401; the token comes from BREAKWATER_ADMIN_TOKEN or --token-file/],
     [['status', '--admin', await nobody()], {}, 3, /cannot be reached: ECONNREFUSED/],
     [['events', '-f', '--admin', await nobody()], {}, 3, /cannot be reached: ECONNREFUSED/],
     [['reset', 'shop', 'nobody:1'], env, 1, /it answers 404: there is no breaker/],
