@@ -7,6 +7,7 @@ import { skipWithout } from '../support/tools.ts'
 import { explanations } from './differential/explained.ts'
 import { missing, play } from './suite.ts'
 import { suites } from './table.ts'
+import { otherwise } from './tools/h2spec.ts'
 
 const page = pageOf('docs/conformance.md').text
 
@@ -32,5 +33,6 @@ for (const suite of suites.filter(({ quick }) => quick)) {
 test('docs/conformance.md has a row for each suite, and every reason that explains a difference', () => {
   for (const { name, needs } of suites) assert.equal(rowOf(name)[3], needs.length === 0 ? 'nothing' : needs.map((program) => `\`${program}\``).join(', '), name)
   for (const { name, why } of explanations) assert.deepEqual(rowOf(name), [why])
+  for (const { name, why } of otherwise) assert.deepEqual(rowOf(name), [why])
   for (const [name, why] of Object.entries(tolerances)) assert.deepEqual(rowOf(name), [why])
 })

@@ -16,16 +16,19 @@ export interface Conversation {
 /** How long a server may leave a connection open that has nothing more to say, in ms. Its own limits are far shorter. */
 const hangMs = 15_000
 
-/** Talks over one connection. @throws where the server does not close it in time, though nothing more will come */
+/** Talks over one connection. @throws where there is no connection, and where the server does not close it in time, though nothing more will come */
 export async function converse (port: number, parts: readonly Buffer[], ending: Ending, idleMs: number | null = null): Promise<Conversation> {
   const got: Buffer[] = []
   const sent: Buffer[] = []
   const socket: Socket = connect({ port, host: '127.0.0.1', noDelay: true, allowHalfOpen: true })
   const closed = new Promise<void>((resolve) => { socket.once('close', () => { resolve() }) })
-  socket.on('error', () => {})
+  let failed: Error | null = null
+  socket.on('error', (error) => { failed = error })
   socket.on('data', (bytes: Buffer) => { got.push(bytes) })
   socket.on('end', () => { socket.end() })
   await new Promise<void>((resolve) => { socket.once('connect', resolve).once('close', () => { resolve() }) })
+  // Nothing was sent then, and silence would look like the server's.
+  if (socket.destroyed) throw new Error('no connection', { cause: failed })
   for (const [index, part] of parts.entries()) {
     if (index > 0) await new Promise((resolve) => { setTimeout(resolve, 1) })
     if (socket.destroyed || socket.writableEnded) break

@@ -2,9 +2,10 @@ import { seededRandom } from '../../lib/random.ts'
 import { Report } from '../conformance/suite.ts'
 import { answers } from './answers.ts'
 import { noConnections, type Campaign, type Lane } from './campaign.ts'
+import { http2 } from './http2.ts'
 import { http1, proxyHeaders, tunnels } from './requests.ts'
 
-export const campaigns: readonly Campaign[] = [http1, answers, tunnels, proxyHeaders]
+export const campaigns: readonly Campaign[] = [http1, answers, tunnels, proxyHeaders, http2]
 
 export interface FuzzOptions {
   seed: number

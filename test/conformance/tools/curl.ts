@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { Folder } from '../../e2e/listener/support.ts'
 import { startGateway } from '../../support/gateway.ts'
 import type { Suite } from '../suite.ts'
 import { run, type Ran } from './program.ts'
@@ -64,6 +65,19 @@ const cases: Record<string, CurlCase> = {
   'a cookie': { args: ['-b', 'a=1; b=2'], expect: ok(/"cookie":"a=1; b=2"/) }
 }
 
+const http2Cases: Record<string, CurlCase> = {
+  'HTTP/2 without TLS': { args: ['--http2-prior-knowledge', '-i', '@@clear/echo'], expect: ok(/^HTTP\/2 200 \r\n[^]*"url":"\/echo"/) },
+  'HTTP/1.1 at the same port': { args: ['--http1.1', '-i', '@@clear/echo'], expect: status(200) },
+  'HTTP/2 by Upgrade where HTTP/2 is spoken': { args: ['--http2', '-i', '@@clear/echo'], expect: status(200) },
+  'HTTP/2, an upload': { args: ['--http2-prior-knowledge', '-T', file.slice(1), '@@clear/echo'], expect: ok(/"method":"PUT"[^]*"length":300000/) },
+  'HTTP/2, a form': { args: ['--http2-prior-knowledge', '-d', 'a=1&b=2', '@@clear/echo'], expect: ok(/"length":7,"body":"a=1&b=2"/) },
+  'HTTP/2, HEAD': { args: ['--http2-prior-knowledge', '-I', '@@clear/large'], expect: ok(/^content-length: 5000000\r$/m) },
+  'HTTP/2, a large answer': { args: ['--http2-prior-knowledge', '-o', '/dev/null', '-w', '%{http_version} %{size_download}', '@@clear/large'], expect: ok(/^2 5000000$/) },
+  'ALPN: both': { args: ['--http2', '-o', '/dev/null', '-w', '%{http_version}', '@@secure/echo'], expect: ok(/^2$/) },
+  'ALPN: HTTP/1.1 alone': { args: ['--http1.1', '-o', '/dev/null', '-w', '%{http_version}', '@@secure/echo'], expect: ok(/^1\.1$/) },
+  'ALPN: none': { args: ['--no-alpn', '-o', '/dev/null', '-w', '%{http_version}', '@@secure/echo'], expect: ok(/^1\.1$/) }
+}
+
 export const curl: Suite = {
   name: 'curl',
   about: 'curl with the options that change what it sends',
@@ -97,6 +111,14 @@ export const curl: Suite = {
       await new Promise<void>((resolve) => { local.app.server.listen(path, resolve) })
       ok(/"url":"\/echo"/)(await run('curl', ['-sS', '--unix-socket', path, 'http://shop/echo']))
     })
-    await gateway.idle()
+    const both = await startGateway(report, { upstreams: [upstream.url], server: { http2: { cleartext: true } } })
+    const secure = await startGateway(report, { upstreams: [upstream.url], server: { tls: { certificates: [new Folder(report).issue('shop.example')] } } })
+    for (const [name, { args, expect }] of Object.entries(http2Cases)) {
+      await report.check(name, async () => {
+        const own = args.map((arg) => arg.replace('@@clear', `http://127.0.0.1:${both.port}`).replace('@@secure', `https://127.0.0.1:${secure.port}`)).map(filled(both.port))
+        expect(await run('curl', ['-sSk', ...own]))
+      })
+    }
+    for (const each of [gateway, both, secure]) await each.idle()
   }
 }
