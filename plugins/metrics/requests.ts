@@ -16,6 +16,9 @@ const placeOf = new Map(methods.map((method, place) => [method, place]))
 /** More than a status has. */
 const perMethod = 1000
 
+/** Statuses that a route has series of from the beginning, for GET, the first method: of others an alert misses the first ones. */
+const usual = [200, 500, 502, 503, 504]
+
 /** Labels of routes that code has given, where there is no table of routes to go by; further ones are `other`. */
 const maxGiven = 200
 
@@ -24,7 +27,7 @@ class RouteSeries {
   readonly duration: Histogram
   readonly failures: ReasonTallies<Reason>
   /** By place of the method and status. */
-  readonly requests = new Map<number, { value: number }>()
+  readonly requests = new Map<number, { value: number }>(usual.map((status) => [status, { value: 0 }]))
   retries = 0
 
   constructor (bounds: readonly number[], exemplars: boolean) {
@@ -78,8 +81,13 @@ export class RequestMetrics implements Observer {
   #of (route: string | null): RouteSeries {
     this.#follow()
     const label = route === null ? 'none' : this.#series.has(route) || this.#isKnown(route) ? route : 'other'
-    let series = this.#series.get(label)
-    if (series === undefined) this.#series.set(label, series = new RouteSeries(this.#bounds, this.#exemplars))
+    const series = this.#series.get(label)
+    return series ?? this.#add(label)
+  }
+
+  #add (label: string): RouteSeries {
+    const series = new RouteSeries(this.#bounds, this.#exemplars)
+    this.#series.set(label, series)
     return series
   }
 
@@ -94,6 +102,7 @@ export class RequestMetrics implements Observer {
     this.#table = routeTable.routes
     this.#labels = new Set(routeTable.routes.map(({ label }) => label))
     for (const label of this.#series.keys()) if (!this.#labels.has(label) && label !== 'none' && label !== 'other') this.#series.delete(label)
+    for (const label of ['none', ...this.#labels]) if (!this.#series.has(label)) this.#add(label)
   }
 
   * #each (samples: (series: RouteSeries, route: string) => Iterable<Sample>): IterableIterator<Sample> {

@@ -34,13 +34,13 @@ test('series of a removed upstream, pool and route end with the reload, and begi
   const [first, second] = [gateway.upstream(0).id, gateway.upstream(1).id]
   assert.deepEqual(await labelled(gateway, 'upstream'), [first, second].toSorted())
   assert.deepEqual(await labelled(gateway, 'pool'), ['shop', 'users'])
-  assert.deepEqual(await labelled(gateway, 'route'), ['/*', '/users/*'])
+  assert.deepEqual(await labelled(gateway, 'route'), ['/*', '/users/*', 'none'])
   assert.equal((await counted(gateway, 'edge_breaker_transitions_total'))[`pool=shop,upstream=${first},from=closed,to=open`], 1)
 
   await applied(gateway, fewer)
   assert.deepEqual(await labelled(gateway, 'upstream'), [second])
   assert.deepEqual(await labelled(gateway, 'pool'), ['shop'])
-  assert.deepEqual(await labelled(gateway, 'route'), ['/*'])
+  assert.deepEqual(await labelled(gateway, 'route'), ['/*', 'none'])
   assert.deepEqual(await counted(gateway, 'edge_upstream_requests_total'), { [`pool=shop,upstream=${second},outcome=success`]: 2 }, 'who stays goes on')
   assert.equal((await counted(gateway, 'edge_requests_total'))['route=/*,method=GET,code=200'], 2)
 
