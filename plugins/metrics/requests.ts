@@ -16,7 +16,7 @@ const placeOf = new Map(methods.map((method, place) => [method, place]))
 /** More than a status has. */
 const perMethod = 1000
 
-/** Statuses that a route has series of from the beginning, for GET, the first method: of others an alert misses the first ones. */
+/** Statuses that a route of the table has series of from the beginning, for GET, the first method: of others an alert misses the first ones. */
 const usual = [200, 500, 502, 503, 504]
 
 /** Labels of routes that code has given, where there is no table of routes to go by; further ones are `other`. */
@@ -27,7 +27,7 @@ class RouteSeries {
   readonly duration: Histogram
   readonly failures: ReasonTallies<Reason>
   /** By place of the method and status. */
-  readonly requests = new Map<number, { value: number }>(usual.map((status) => [status, { value: 0 }]))
+  readonly requests = new Map<number, { value: number }>()
   retries = 0
 
   constructor (bounds: readonly number[], exemplars: boolean) {
@@ -85,6 +85,12 @@ export class RequestMetrics implements Observer {
     return series ?? this.#add(label)
   }
 
+  /** Of a route in the table. */
+  #expect (label: string): void {
+    const { requests } = this.#add(label)
+    for (const status of usual) requests.set(status, { value: 0 })
+  }
+
   #add (label: string): RouteSeries {
     const series = new RouteSeries(this.#bounds, this.#exemplars)
     this.#series.set(label, series)
@@ -102,7 +108,7 @@ export class RequestMetrics implements Observer {
     this.#table = routeTable.routes
     this.#labels = new Set(routeTable.routes.map(({ label }) => label))
     for (const label of this.#series.keys()) if (!this.#labels.has(label) && label !== 'none' && label !== 'other') this.#series.delete(label)
-    for (const label of ['none', ...this.#labels]) if (!this.#series.has(label)) this.#add(label)
+    for (const label of ['none', ...this.#labels]) if (!this.#series.has(label)) this.#expect(label)
   }
 
   * #each (samples: (series: RouteSeries, route: string) => Iterable<Sample>): IterableIterator<Sample> {
