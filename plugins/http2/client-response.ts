@@ -33,6 +33,8 @@ export class ClientResponse extends Base {
     this.#socket = socketOf(stream.session)
     // Node's class misses the close of a HEAD that is reset before its answer.
     stream.on('close', () => { this.emit('close') })
+    // A reset without an error only ends it for Node, which waits for what can never be sent.
+    stream.on('aborted', () => { setImmediate(() => { stream.destroy() }) })
     stream.on('finish', () => { setImmediate(endUpload, this, stream) }).on('wantTrailers', () => { setImmediate(endUpload, this, stream) })
   }
 

@@ -40,6 +40,9 @@ interface State {
   second: number
   resets: number
   frames: number
+  /** Those that are not over, and of them those that were closed when they were last looked at. */
+  readonly streams: Set<ServerHttp2Stream>
+  readonly closed: Set<ServerHttp2Stream>
 }
 
 /** Frames without use for each reset that is allowed. */
@@ -69,7 +72,7 @@ export class ClientSessions {
 
   add (session: ServerHttp2Session, address: string, socket: Socket): void {
     const now = performance.now()
-    const state: State = { address, open: 0, idleSince: now, used: false, lastStream: 0, unread: 0, unreadSince: 0, pending: new Set(), socket, moved: 0, movedAt: now, asked: false, second: now, resets: 0, frames: 0 }
+    const state: State = { address, open: 0, idleSince: now, used: false, lastStream: 0, unread: 0, unreadSince: 0, pending: new Set(), streams: new Set(), closed: new Set(), socket, moved: 0, movedAt: now, asked: false, second: now, resets: 0, frames: 0 }
     this.#sessions.set(session, state)
     this.#timer ??= setInterval(() => { this.#sweep() }, this.#sweepMs).unref()
     const count = (): void => { this.#frame(session, state) }
@@ -93,10 +96,13 @@ export class ClientSessions {
 
   #begun (session: ServerHttp2Session, state: State, stream: ServerHttp2Stream): void {
     state.open++
+    state.streams.add(stream)
     state.used = true
     state.lastStream = Math.max(state.lastStream, stream.id ?? 0)
     stream.on('priority', () => { this.#frame(session, state) }).on('close', () => {
       state.open--
+      state.streams.delete(stream)
+      state.closed.delete(stream)
       if (state.open === 0) state.idleSince = performance.now()
       // One that we broke off was destroyed with an error.
       if (stream.rstCode !== 0 && stream.errored === null) this.#reset(session, state)
@@ -138,8 +144,22 @@ export class ClientSessions {
           request.onLate?.()
         }
       }
+      this.#dropClosed(session, state)
       if (this.#headIsLate(session, state, now) || this.#isDead(session, state, now)) session.destroy(NGHTTP2_ENHANCE_YOUR_CALM as never)
       else if (state.open === 0 && now - state.idleSince >= (state.used ? keepAliveMs : headersMs) && !session.closed) session.close()
+    }
+  }
+
+  /** What is left to send on a stream that was reset without an error is never sent, and Node waits for it. */
+  #dropClosed (session: ServerHttp2Session, state: State): void {
+    for (const stream of state.streams) {
+      if (!stream.closed) continue
+      if (!state.closed.has(stream)) {
+        state.closed.add(stream)
+        continue
+      }
+      stream.destroy()
+      this.#reset(session, state)
     }
   }
 

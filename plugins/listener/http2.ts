@@ -49,6 +49,7 @@ export function createHttp2 (options: ServerOptions, handler: RequestHandler, on
   server.on('session', (session: ServerHttp2Session) => {
     const socket = accepted as Socket
     setSocket(session, socket)
+    closeLater(session)
     session.setLocalWindowSize(connectionWindow)
     sessions.add(session, plainAddress(socket.remoteAddress), socket)
   })
@@ -63,4 +64,13 @@ export function createHttp2 (options: ServerOptions, handler: RequestHandler, on
   // What a client breaks is its own connection alone.
   server.on('sessionError', () => {})
   return server
+}
+
+/**
+ * Node closes a session as soon as it reads a GOAWAY, and refuses a request behind it in the midst of reading, which frees what is still
+ * being read: the process dies. So a session is closed when what has come is read.
+ */
+function closeLater (session: ServerHttp2Session): void {
+  const close = session.close.bind(session)
+  session.close = (callback) => { setImmediate(close, callback) }
 }

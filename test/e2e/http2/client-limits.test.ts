@@ -158,3 +158,28 @@ it('END_STREAM stands on an answer without a body', async (t) => {
   const head = await client.first('HEADERS', 1)
   assert.equal(head.flags & flags.END_STREAM, flags.END_STREAM)
 })
+
+describe('a client that leaves in an odd way', () => {
+  for (const [when, handler] of [['before the answer', stall], ['behind the answer that its window does not let through', answering()]] as Array<[string, RawHandler]>) {
+    it(`with a reset without an error ${when}: its place comes back, and there is one line`, async (t) => {
+      const { gateway, client } = await facing(t, handler)
+      client.send(settings([4, 0]), request(1))
+      if (handler === stall) await until(() => gateway.app.shedding.inFlight === 1)
+      else await client.first('HEADERS', 1)
+      client.send(rstStream(1, 0))
+      await gateway.idle()
+      assert.equal(gateway.lines.all('access').length, 1)
+      assert.equal(gateway.app.shedding.inFlight, 0)
+    })
+  }
+
+  it('with requests behind its GOAWAY, in one packet: they are refused or answered, and others are served', async (t) => {
+    const { gateway, client } = await facing(t, answering())
+    client.send(Buffer.concat([request(1), frame('GOAWAY', 0, 0, uint32(0, 0)), request(3), request(5)]))
+    await until(() => client.ended)
+    await gateway.idle()
+    const other = await frameClient(t, gateway.port)
+    other.send(request(1))
+    assert.equal(statusOf(await other.first('HEADERS', 1)), 200)
+  })
+})
