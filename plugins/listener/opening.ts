@@ -26,6 +26,8 @@ function readBeginning (socket: Socket, judge: (bytes: Buffer) => number, done: 
     socket.destroy()
   }
   socket.on('data', onData).on('end', onEnd)
+  // It was paused where another beginning was read before.
+  socket.resume()
 }
 
 /** Reads the PROXY header; null: there is none. */

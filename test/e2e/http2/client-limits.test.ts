@@ -1,4 +1,6 @@
 import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { connect } from 'node:net'
 import { describe, it, type TestContext } from 'node:test'
 import { answering, rawUpstream, stall, type RawHandler } from '../../support/faulty-upstream.ts'
 import { startGateway, type Gateway } from '../../support/gateway.ts'
@@ -182,4 +184,22 @@ describe('a client that leaves in an odd way', () => {
     other.send(request(1))
     assert.equal(statusOf(await other.first('HEADERS', 1)), 200)
   })
+})
+
+it('a PROXY header before bytes that tell the protocol: both are read, for HTTP/1.1 and HTTP/2', async (t) => {
+  const upstream = await rawUpstream(answering())
+  t.after(() => upstream.close())
+  const gateway = await startGateway(t, { upstreams: [upstream.url], server: { proxyProtocolFrom: ['127.0.0.1'], http2: { cleartext: true } } })
+  const answerTo = async (bytes: Buffer): Promise<Buffer> => {
+    const socket = connect(gateway.port, '127.0.0.1')
+    t.after(() => { socket.destroy() })
+    socket.write(Buffer.concat([Buffer.from('PROXY TCP4 192.0.2.1 192.0.2.2 1 2\r\n'), bytes]))
+    return (await once(socket, 'data') as [Buffer])[0]
+  }
+  const answer = await answerTo(Buffer.from('GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n'))
+  assert.match(answer.toString('latin1'), /^HTTP\/1.1 200 /)
+  // Its SETTINGS.
+  assert.equal((await answerTo(Buffer.concat([Buffer.from('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n'), settings(), request(1)])))[3], 4)
+  await until(() => gateway.lines.all('access').length === 2)
+  assert.deepEqual(gateway.lines.all('access').map((line) => line['client_ip']), ['192.0.2.1', '192.0.2.1'])
 })
