@@ -113,8 +113,7 @@ const placesOf = (share: number, limit: number): number => Math.max(1, Math.floo
 /** So long, in ms, nobody is shed when a time of shedding has ended. */
 const quietMs = 5000
 
-const episodeOf = ({ startedAt, total, reasons, peakPerSecond }: EpisodeView): ShedEpisode =>
-  ({ since: new Date(Date.now() - (performance.now() - startedAt)).toISOString(), total, reasons, peakPerSecond })
+const episodeOf = ({ total, reasons, peakPerSecond }: EpisodeView, since: string): ShedEpisode => ({ since, total, reasons, peakPerSecond })
 
 /** How often the process is sampled, in ms. */
 const sampleMs = 1000
@@ -134,6 +133,8 @@ const loadShedding: FastifyPluginAsync<LoadSheddingOptions> = async (app, { rand
   const emitter = new Emitter<ShedEvent>((err) => { app.log.error({ err, source: 'load-shedding' }, 'listener_failed') })
   const episodes = new Episodes(quietMs)
   let timer: NodeJS.Timeout | undefined
+  /** Of the latest episode, ISO 8601. */
+  let begunAt = ''
 
   const unguard = guardMemoryUsage()
   app.addHook('onClose', async () => {
@@ -152,14 +153,15 @@ const loadShedding: FastifyPluginAsync<LoadSheddingOptions> = async (app, { rand
     if (!episodes.note(reason, performance.now())) return
     const { inFlight, maxInFlight, pressure: { under: _under, ...readings } } = view()
     app.log.warn({ reason, priority, inFlight, maxInFlight, ...readings }, 'shed_begun')
-    emitter.emit(Object.freeze({ type: 'shed_begun', at: new Date().toISOString(), reason, priority, inFlight, maxInFlight, ...readings }))
+    begunAt = new Date().toISOString()
+    emitter.emit(Object.freeze({ type: 'shed_begun', at: begunAt, reason, priority, inFlight, maxInFlight, ...readings }))
     timer = setInterval(() => { endEpisode(episodes.ended(performance.now())) }, 1000).unref()
   }
 
   function endEpisode (ended: EpisodeView | null): void {
     if (ended === null) return
     clearInterval(timer)
-    const told = { ...episodeOf(ended), lastedMs: Math.round(ended.lastAt - ended.startedAt) }
+    const told = { ...episodeOf(ended, begunAt), lastedMs: Math.round(ended.lastAt - ended.startedAt) }
     app.log.info(told, 'shed_ended')
     emitter.emit(Object.freeze({ type: 'shed_ended', at: new Date().toISOString(), ...told }))
   }
@@ -224,7 +226,7 @@ const loadShedding: FastifyPluginAsync<LoadSheddingOptions> = async (app, { rand
         limits
       },
       shed: { ...shed },
-      episode: current === null ? null : episodeOf(current)
+      episode: current === null ? null : episodeOf(current, begunAt)
     }
   }
 

@@ -37,6 +37,8 @@ interface State {
   movedAt: number
   /** It was asked for a sign of life since. */
   asked: boolean
+  /** It is about to be closed for a flood. */
+  calmed: boolean
   second: number
   resets: number
   frames: number
@@ -72,7 +74,7 @@ export class ClientSessions {
 
   add (session: ServerHttp2Session, address: string, socket: Socket): void {
     const now = performance.now()
-    const state: State = { address, open: 0, idleSince: now, used: false, lastStream: 0, unread: 0, unreadSince: 0, pending: new Set(), streams: new Set(), closed: new Set(), socket, moved: 0, movedAt: now, asked: false, second: now, resets: 0, frames: 0 }
+    const state: State = { address, open: 0, idleSince: now, used: false, lastStream: 0, unread: 0, unreadSince: 0, pending: new Set(), streams: new Set(), closed: new Set(), socket, moved: 0, movedAt: now, asked: false, calmed: false, second: now, resets: 0, frames: 0 }
     this.#sessions.set(session, state)
     this.#timer ??= setInterval(() => { this.#sweep() }, this.#sweepMs).unref()
     const count = (): void => { this.#frame(session, state) }
@@ -126,10 +128,12 @@ export class ClientSessions {
     state.resets = state.frames = 0
   }
 
-  #calm (session: ServerHttp2Session, { address }: State, what: Flood['what']): void {
-    if (session.destroyed) return
-    session.destroy(NGHTTP2_ENHANCE_YOUR_CALM as never)
-    this.#onFlood({ what, address })
+  #calm (session: ServerHttp2Session, state: State, what: Flood['what']): void {
+    if (session.destroyed || state.calmed) return
+    state.calmed = true
+    this.#onFlood({ what, address: state.address })
+    // Not in the midst of reading: that would free what is still being read.
+    setImmediate(() => { if (!session.destroyed) session.destroy(NGHTTP2_ENHANCE_YOUR_CALM as never) })
   }
 
   #sweep (): void {
