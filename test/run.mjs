@@ -6,7 +6,7 @@ import { dirname, join, relative, sep } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)))
-const limitMs = Number(process.env.BREAKWATER_TEST_LIMIT_MS ?? 300_000)
+const limitMs = Number(process.env.BREAKWATER_TEST_LIMIT_MS ?? 600_000)
 
 /** Paths below the root, with forward slashes, in a stable order. */
 function filesBelow (folder, suffix) {
