@@ -13,7 +13,7 @@ async function confirm (page: Page, button: string, fill: { reason?: string, dur
   if (fill.duration !== undefined) await dialog.getByRole('combobox').selectOption({ label: fill.duration })
   if (fill.reason !== undefined) await dialog.getByLabel('Reason').fill(fill.reason)
   await dialog.getByRole('button', { name: button, exact: true }).click()
-  await dialog.getByRole('button', { name: 'Close' }).waitFor()
+  await dialog.getByRole('button', { name: 'Close', exact: true }).waitFor()
   const result = await dialog.getByRole('status').textContent() ?? ''
   await page.keyboard.press('Escape')
   await dialog.waitFor({ state: 'detached' })
