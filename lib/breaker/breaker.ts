@@ -3,6 +3,7 @@ import type { Random } from '../random.ts'
 import { Circuit } from './circuit.ts'
 import { evidenceOf, ratioReached } from './evidence.ts'
 import { snapshotOf } from './snapshot.ts'
+import type { Waiter } from './silence.ts'
 import { StallTrigger } from './stall.ts'
 import type { BreakerMode, BreakerSnapshot, BreakerState, Outcome, Permit, Transition } from './types.ts'
 
@@ -86,11 +87,12 @@ export class Breaker {
    * The attempt's request was sent whole just now, on a route whose usual time to a response's head is `routeMs` (0: not known).
    * Returns its watch, which `answered` and `gaveUp` take; 0 where its silence would say nothing: on a slow route (`isQuick`), or while
    * nothing is learned. Each attempt calls at most one of `answered`, `heard` and `gaveUp` afterwards, before or after `settle`.
+   * @param who names it in the transition that its silence may lead to (`waiting`), and waits at one breaker at a time
    */
-  waits (permit: Permit, routeMs: number): number {
+  waits (permit: Permit, routeMs: number, who: Waiter | null = null): number {
     const { stall, counted, options } = this.#circuit
     if (stall === null || permit <= 0 || permit !== counted || options.stall.outstanding === 0) return 0
-    return stall.waits(routeMs, options.stall)
+    return stall.waits(routeMs, options.stall, who)
   }
 
   /** A response's head came, `ms` after its request had been sent whole; `watch` is what `waits` returned, 0 as well. */
@@ -110,10 +112,10 @@ export class Breaker {
     if (stall !== null) stall.end()
   }
 
-  /** An attempt waits no longer although nothing came: the client left, our time limit, another attempt was faster. */
-  gaveUp (watch: number): void {
+  /** An attempt waits no longer although nothing came: the client left, our time limit, another attempt was faster. `who` as it was told to `waits`. */
+  gaveUp (watch: number, who: Waiter | null = null): void {
     const { stall } = this.#circuit
-    if (stall !== null) stall.leaves(watch)
+    if (stall !== null) stall.leaves(watch, who)
   }
 
   /**
@@ -132,7 +134,7 @@ export class Breaker {
     const circuit = this.#circuit
     if (circuit.stall === null || !this.#isStalled()) return false
     const stall = circuit.stall.evidence(circuit.options.stall)
-    circuit.believe('open', 'stall', now, Object.freeze({ ...circuit.evidence(now), stall }))
+    circuit.believe('open', 'stall', now, Object.freeze({ ...circuit.evidence(now), stall }), circuit.stall.overdueNames())
     return true
   }
 

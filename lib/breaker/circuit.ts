@@ -10,6 +10,7 @@ import type { BreakerSnapshot, BreakerState, Force, Permit, Transition, Transiti
 import { Usual } from './usual.ts'
 
 const maxForceMs = 2147483647
+const nobody: readonly string[] = Object.freeze([])
 
 /**
  * The state of a breaker and how it changes; what makes it change is the breaker's. Times are monotonic milliseconds.
@@ -88,8 +89,8 @@ export class Circuit {
     return evidenceOf(this.window.total(now), this.window.failures(now), this.consecutive)
   }
 
-  /** Moves the belief. Below a force nobody is told, because the effective state stays. */
-  believe (to: BreakerState, cause: TransitionCause, now: number, evidence: Evidence): void {
+  /** Moves the belief. Below a force nobody is told, because the effective state stays. @param waiting the names behind a stall */
+  believe (to: BreakerState, cause: TransitionCause, now: number, evidence: Evidence, waiting = nobody): void {
     const from = this.belief
     if (to === 'open') {
       this.#usualPeak = this.usual.takePeak(now)
@@ -101,7 +102,7 @@ export class Circuit {
     if (to !== 'half-open') this.#since = now
     this.belief = to
     this.#renew(now)
-    if (this.force === null) this.#tell(from, cause, now, evidence, null)
+    if (this.force === null) this.#tell(from, cause, now, evidence, null, waiting)
   }
 
   /** Commits the ends of an open time and of a force. */
@@ -176,12 +177,12 @@ export class Circuit {
     this.usual.run(this.counted !== 0, now)
   }
 
-  #tell (from: BreakerState, cause: TransitionCause, now: number, evidence: Evidence, reason: string | null): void {
+  #tell (from: BreakerState, cause: TransitionCause, now: number, evidence: Evidence, reason: string | null, waiting = nobody): void {
     const to = this.state
     const openForMs = to === 'open' ? Math.max(0, this.refusesUntil - now) : 0
     this.last = Object.freeze({ from, to, cause, at: now })
     if (this.#onTransition === undefined) return
-    const transition = Object.freeze({ from, to, cause, at: now, generation: this.generation, evidence, openForMs, reason })
+    const transition = Object.freeze({ from, to, cause, at: now, generation: this.generation, evidence, openForMs, reason, waiting })
     // a listener that calls back in finds its own transition told first
     if (this.#untold !== null) {
       this.#untold.push(transition)

@@ -8,6 +8,17 @@ const slotMask = slots - 1
 const serialMask = 2 ** 29 - 1
 /** So many ticks after its last answer, a minute, an upstream is not known to be quick any more: the first answers after a quiet time may be slow. */
 const freshTicks = 60000 / tickMs
+/** So many of those that wait in vain are named. */
+const mostNamed = 10
+
+/** An attempt that can be named: it is a link of the chain of those that wait, so that none of them needs memory of ours. */
+export interface Waiter {
+  readonly name: string
+  /** Of the silence alone, as the two below. */
+  waitsSince: number
+  waitsBefore: Waiter | null
+  waitsAfter: Waiter | null
+}
 
 /**
  * How many attempts wait for an upstream, and for how long, since it was last heard: counted in a few slots by age, in bounded memory
@@ -36,6 +47,8 @@ export class Silence {
   #limitTicks = 0
   /** Ticks since the upstream was last heard. */
   #quiet = 0
+  /** The newest one of this silence that can be named: the end of their chain. */
+  #newest: Waiter | null = null
 
   /** How many of them were older than the limit at the last tick. */
   get overdue (): number {
@@ -55,22 +68,35 @@ export class Silence {
     return age === 0 ? 0 : this.#ticksOf(age) * tickMs
   }
 
-  /** An attempt begins to wait. Returns what `leaves` takes (> 0); 0 where it would begin a silence after a quiet time. */
-  waits (): number {
+  /** The names of the overdue ones that have one, the oldest first, at most ten; frozen. */
+  overdueNames (): readonly string[] {
+    const names: string[] = []
+    for (let each = this.#newest; each !== null; each = each.waitsBefore) if (this.#isOverdue(this.#ageOf(each.waitsSince))) names.push(each.name)
+    return Object.freeze(names.slice(-mostNamed).toReversed())
+  }
+
+  /**
+   * An attempt begins to wait. Returns what `leaves` takes (> 0); 0 where it would begin a silence after a quiet time.
+   * @param who for `overdueNames`; null: nobody asks for it
+   */
+  waits (who: Waiter | null = null): number {
     if (this.#waiting === 0) {
       if (this.#quiet > freshTicks) return 0
       this.#begin()
     }
     this.#waiting++
     this.#slots[this.#serial & slotMask]!++
-    return this.#serial + 1
+    const watch = this.#serial + 1
+    if (who !== null) this.#link(who, watch)
+    return watch
   }
 
   /** An attempt waits no longer, though nothing came. No effect for one that began before the upstream was last heard, and for 0. */
-  leaves (watch: number): void {
-    const age = (this.#serial + 1 - watch) & serialMask
+  leaves (watch: number, who: Waiter | null = null): void {
+    if (who !== null) this.#unlink(who)
+    const age = this.#ageOf(watch)
     if (watch === 0 || this.#waiting === 0 || age > this.#turns) return
-    if (age > 0 && this.#ticksOf(age) >= this.#limitTicks) {
+    if (this.#isOverdue(age)) {
       if (this.#overdue === 0) return
       this.#overdue--
     } else {
@@ -85,6 +111,7 @@ export class Silence {
   end (): void {
     this.#quiet = 0
     if (this.#waiting === 0) return
+    while (this.#newest !== null) this.#unlink(this.#newest)
     if (this.#turns === 0) this.#slots[this.#serial & slotMask] = 0
     else this.#slots.fill(0)
     this.#waiting = 0
@@ -125,6 +152,33 @@ export class Silence {
     if (this.#overdue === 0) this.#oldestTurn = this.#turns - age
     this.#overdue += this.#slots[slot]!
     this.#slots[slot] = 0
+  }
+
+  #link (who: Waiter, watch: number): void {
+    who.waitsSince = watch
+    who.waitsBefore = this.#newest
+    if (this.#newest !== null) this.#newest.waitsAfter = who
+    this.#newest = who
+  }
+
+  /** No effect for one that is not in the chain. A link that stayed would keep all that came after it. */
+  #unlink (who: Waiter): void {
+    const { waitsBefore: before, waitsAfter: after } = who
+    if (after === null && this.#newest !== who) return
+    if (before !== null) before.waitsAfter = after
+    if (after === null) this.#newest = before
+    else after.waitsBefore = before
+    who.waitsBefore = null
+    who.waitsAfter = null
+  }
+
+  /** How many slots ago the attempt with this watch began. */
+  #ageOf (watch: number): number {
+    return (this.#serial + 1 - watch) & serialMask
+  }
+
+  #isOverdue (age: number): boolean {
+    return age > 0 && this.#ticksOf(age) >= this.#limitTicks
   }
 
   /** How many ticks an attempt has waited for certain, by the age (> 0) of its slot. */

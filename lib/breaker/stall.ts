@@ -1,6 +1,6 @@
 import type { BreakerOptions } from '../../config/schema.ts'
 import { UsualLatency } from '../latency.ts'
-import { Silence, tickMs } from './silence.ts'
+import { Silence, tickMs, type Waiter } from './silence.ts'
 import type { StallEvidence } from './types.ts'
 
 export type StallOptions = BreakerOptions['stall']
@@ -52,10 +52,15 @@ export class StallTrigger {
     return this.#silence.oldestMs
   }
 
+  /** The names of attempts that have waited for too long, of those that have one, the oldest first, at most ten; frozen. */
+  overdueNames (): readonly string[] {
+    return this.#silence.overdueNames()
+  }
+
   /** An attempt begins to wait. Returns its watch, 0 if it is not watched. */
-  waits (routeMs: number, options: StallOptions): number {
+  waits (routeMs: number, options: StallOptions, who: Waiter | null): number {
     const usualMs = this.#latency.value
-    return usualMs > 0 && isQuick(routeMs, usualMs, options) ? this.#silence.waits() : 0
+    return usualMs > 0 && isQuick(routeMs, usualMs, options) ? this.#silence.waits(who) : 0
   }
 
   /**
@@ -74,8 +79,8 @@ export class StallTrigger {
   }
 
   /** An attempt waits no longer, though nothing came. */
-  leaves (watch: number): void {
-    this.#silence.leaves(watch)
+  leaves (watch: number, who: Waiter | null): void {
+    this.#silence.leaves(watch, who)
   }
 
   /** To be called every `tickMs`; not while our own event loop stands still. */

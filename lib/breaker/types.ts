@@ -42,6 +42,8 @@ export interface Transition {
   openForMs: number
   /** What an operator gave as the reason of a force or reset; else null. */
   reason: string | null
+  /** With the cause `stall`: the names of the attempts that had waited for too long, the oldest first, at most ten; else empty. */
+  waiting: readonly string[]
 }
 
 /**

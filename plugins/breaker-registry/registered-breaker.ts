@@ -83,10 +83,11 @@ export class RegisteredBreaker {
   }
 
   /** The requests that a transition is for; what came before it counts no more. */
-  takeBlamed ({ cause, at, evidence }: Transition): readonly string[] {
+  takeBlamed ({ cause, at, evidence, waiting }: Transition): readonly string[] {
     const named = cause === 'consecutive_failures' ? evidence.consecutiveFailures : cause === 'failure_ratio' || cause === 'probes_failed' ? evidence.failures : 0
     const since = cause === 'failure_ratio' ? at - 1000 * this.#options.window.seconds : Number.NEGATIVE_INFINITY
-    return this.#blamed?.take(since, named) ?? nobody
+    const blamed = this.#blamed?.take(since, named) ?? nobody
+    return cause === 'stall' ? waiting : blamed
   }
 
   /** A permit, to be settled when the work has ended; null when refused. */

@@ -26,8 +26,8 @@ export interface BreakerTransition {
   readonly openForMs: number
   readonly reason: string | null
   /**
-   * Ids of the requests whose failures opened it, at most the last ten, the oldest first: of those that the forwarder sent. None for
-   * other causes, `stall` included: those that wait have not failed.
+   * Ids of the requests that opened it, of those that the forwarder sent, the oldest first, at most ten: the last ones that failed, or
+   * with the cause `stall` the first ones that waited for too long. None for other causes.
    */
   readonly requests: readonly string[]
 }
@@ -67,9 +67,10 @@ export class BreakerRegistry {
       onTransition: (breaker, transition) => {
         const { pool, upstream } = breaker
         const requests = breaker.takeBlamed(transition)
+        const { waiting: _waiting, ...change } = transition
         // nobody is told of a breaker that was removed
         if (this.find(pool, upstream) !== breaker) return
-        this.#events.emit(Object.freeze({ type: 'breaker_transition', pool, upstream, ...transition, at: isoOf(transition.at), requests }))
+        this.#events.emit(Object.freeze({ type: 'breaker_transition', pool, upstream, ...change, at: isoOf(transition.at), requests }))
       }
     }
   }

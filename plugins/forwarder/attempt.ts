@@ -1,6 +1,7 @@
 import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { util, type Dispatcher } from 'undici'
+import type { Waiter } from '../../lib/breaker/silence.ts'
 import { reasonOf } from '../../lib/classify.ts'
 import { failureOf, type Outcome, type Reason } from '../../lib/failure.ts'
 import { switchesToWebSocket, tunnelledProtocol } from '../../lib/http/upgrade.ts'
@@ -31,7 +32,7 @@ type Handler = Pick<Required<Dispatcher.DispatchHandler>, 'onConnect' | 'onHeade
 /**
  * One try of an exchange at one upstream: it gives back what its record holds exactly once, whatever happens first. The connection's place is given back when undici is done with it.
  */
-export class Attempt extends AttemptRecord implements Handler, Carried {
+export class Attempt extends AttemptRecord implements Handler, Carried, Waiter {
   carrier: Carried['carrier'] = null
   stage: Stage = 'waiting'
   /** Who it works for now. */
@@ -49,6 +50,9 @@ export class Attempt extends AttemptRecord implements Handler, Carried {
   readonly #breaker: StallWatch | null
   /** The breaker's watch over the wait for the head; 0: nobody watches. */
   #watch = 0
+  waitsSince = 0
+  waitsBefore: Waiter | null = null
+  waitsAfter: Waiter | null = null
   #entered = false
   #onWire = false
   #responseStarted = false
@@ -162,6 +166,9 @@ export class Attempt extends AttemptRecord implements Handler, Carried {
     else this.#abort()
   }
 
+  /** By which the breaker's transition names it: nobody asks for a mirrored copy. */
+  get name (): string { return this.exchange === null ? '' : this.exchange.requestId }
+
   resumeBody (): void {
     if (this.stage === 'body') this.#resume?.()
   }
@@ -183,7 +190,7 @@ export class Attempt extends AttemptRecord implements Handler, Carried {
     const now = performance.now()
     this.sentAt = now
     const { usual } = this.terms
-    if (this.#breaker !== null && usual !== null) this.#watch = this.#breaker.waits(this.permit, (usual[this.index] as UsualLatency).value)
+    if (this.#breaker !== null && usual !== null) this.#watch = this.#breaker.waits(this.permit, (usual[this.index] as UsualLatency).value, this.exchange === null ? null : this)
   }
 
   onResponseStarted (): void {
@@ -327,7 +334,7 @@ export class Attempt extends AttemptRecord implements Handler, Carried {
 
   /** It waits no longer, though nothing came: which says nothing. */
   #stopWaiting (): void {
-    if (this.#watch !== 0) this.#breaker?.gaveUp(this.#watch)
+    if (this.#watch !== 0) this.#breaker?.gaveUp(this.#watch, this)
     this.#watch = 0
   }
 

@@ -1,5 +1,6 @@
 import type { RetryOptions, RouteOptions, TimeoutOptions } from '../../config/schema.ts'
 import type { Lane } from '../../lib/balance/lane.ts'
+import type { Waiter } from '../../lib/breaker/silence.ts'
 import { UsualLatency } from '../../lib/latency.ts'
 import type { NoRetry } from '../../lib/retry/policy.ts'
 import type { Observers } from '../observation.ts'
@@ -11,10 +12,10 @@ export type UpstreamLane = Lane<UpstreamPool, Upstream>
 
 /** What a breaker wants to know of the attempts that wait. */
 export interface StallWatch {
-  waits (permit: number, routeMs: number): number
+  waits (permit: number, routeMs: number, who: Waiter | null): number
   answered (permit: number, watch: number, ms: number): void
   heard (): void
-  gaveUp (watch: number): void
+  gaveUp (watch: number, who: Waiter | null): void
 }
 
 /** What was done for a pool beside first attempts; only upwards. */

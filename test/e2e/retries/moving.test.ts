@@ -29,6 +29,10 @@ test('those who wait at an upstream that falls silent are moved to another one a
   assert.equal(gateway.breaker(0).state, 'open')
   await until(() => upstreams[0]?.open.size === 0, { what: 'the requests there cancelled' })
   const lines = gateway.lines.all('access').slice(40)
+  const [opened] = gateway.app.events.since(0).events.filter(({ cause }) => cause === 'stall')
+  const waited = opened?.['requests'] as string[]
+  assert.ok(waited.length >= 8 && waited.length <= 10 && new Set(waited).size === waited.length)
+  for (const id of waited) assert.equal(lines.find((line) => line['request_id'] === id)?.['attempts'], 2, 'named are those who waited there')
   assert.deepEqual(lines.map(({ status, reason, upstream }) => [status, reason, upstream]), times(12, () => [200, null, gateway.upstream(1).id]))
   const moved = lines.filter(({ attempts }) => attempts === 2).length
   assert.ok(moved >= 8)

@@ -47,11 +47,13 @@ describe('memory', () => {
   it('watching for a stall allocates nothing once it is compiled', () => {
     const breaker = new Breaker(options, Math.random, 1)
     const permit = breaker.admit(1)
+    // as many as come between two answers, at most
+    const waiters = Array.from({ length: 16 }, (_, i) => ({ name: `r${i}`, waitsSince: 0, waitsBefore: null, waitsAfter: null }))
     const watched = (count: number): void => {
       for (let i = 0; i < count; i++) {
-        const watch = breaker.waits(permit, 8)
+        const watch = breaker.waits(permit, 8, waiters[i % 16])
         if (i % 100 === 0) breaker.tick()
-        if (i % 10 === 0) breaker.gaveUp(watch)
+        if (i % 10 === 0) breaker.gaveUp(watch, waiters[i % 16])
         else breaker.answered(permit, watch, 4 + i % 8)
       }
     }

@@ -2,13 +2,16 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import * as fc from 'fast-check'
 import { isQuick } from '../../../lib/breaker/stall.ts'
+import type { Waiter } from '../../../lib/breaker/silence.ts'
 import type { Outcome, Permit } from '../../../lib/breaker/types.ts'
 import type { BreakerOptions } from '../../../config/schema.ts'
 import { optionsWith, Rig } from './support.ts'
 
 const tickMs = 100
 
-interface Waiting {
+interface Waiting extends Waiter {
+  /** In the order of their beginning. */
+  number: number
   permit: Permit
   watch: number
   /** The tick at which it began to wait. */
@@ -47,12 +50,13 @@ class StallModel {
   }
 
   /** How many attempts have waited for longer than `limitMs`, and by how much they may be younger: the width of a slot. */
-  older (limitMs: number): { certainly: number, possibly: number } {
+  older (limitMs: number): { certainly: number, possibly: number, names: string[] } {
     const limit = Math.max(1, Math.ceil(limitMs / tickMs))
     const slot = Math.ceil(limit / 7)
     // an attempt began somewhere between two ticks: what lies before the first one is not counted
     const waited = this.silent.map(({ since }) => this.ticks - since - 1)
-    return { certainly: waited.filter(ticks => ticks >= limit + slot - 1).length, possibly: waited.filter(ticks => ticks >= limit).length }
+    const possibly = this.silent.filter((_, i) => waited[i]! >= limit)
+    return { certainly: waited.filter(ticks => ticks >= limit + slot - 1).length, possibly: possibly.length, names: possibly.toSorted((a, b) => a.number - b.number).map(({ name }) => name) }
   }
 }
 
@@ -93,6 +97,7 @@ class Pair {
   readonly rig: Rig
   readonly model: StallModel
   trips = 0
+  #sent = 0
 
   constructor ({ usualMs, mode, ...stall }: Config) {
     const options = optionsWith({ mode, consecutiveFailures: 0, window: { failureRatio: 0 }, stall })
@@ -156,10 +161,12 @@ class Pair {
     for (let i = 0; i < times; i++) {
       const permit = rig.admit()
       const counts = rig.state === 'closed' && model.counts(routeMs, this.usualMs)
-      const watch = rig.breaker.waits(permit, routeMs)
+      const attempt: Waiting = { number: ++this.#sent, name: `r${this.#sent}`, permit, watch: 0, since: model.ticks, counts, waitsSince: 0, waitsBefore: null, waitsAfter: null }
+      attempt.watch = rig.breaker.waits(permit, routeMs, attempt)
+      const { watch } = attempt
       assert.equal(watch !== 0, counts, `route ${routeMs}, usual ${this.usualMs}`)
       if (counts && model.silent.length === 0) model.began = model.ticks
-      model.attempts.push({ permit, watch, since: model.ticks, counts })
+      model.attempts.push(attempt)
     }
   }
 
@@ -176,9 +183,9 @@ class Pair {
       rig.breaker.answered(permit, watch, step.ms)
       model.heard()
     } else if (step.do === 'gaveUp') {
-      rig.breaker.gaveUp(watch)
+      rig.breaker.gaveUp(watch, attempt)
       // once more does no harm where its slot is empty by then
-      if (step.twice && model.silent.length === 0) rig.breaker.gaveUp(watch)
+      if (step.twice && model.silent.length === 0) rig.breaker.gaveUp(watch, attempt)
     }
   }
 
@@ -188,7 +195,7 @@ class Pair {
     rig.now += tickMs
     const { stallAfterMs } = rig.snapshot.outstanding
     const { outstanding } = model.options
-    const { certainly, possibly } = model.older(stallAfterMs ?? Number.POSITIVE_INFINITY)
+    const { certainly, possibly, names } = model.older(stallAfterMs ?? Number.POSITIVE_INFINITY)
     const suspected = rig.breaker.tick()
     const opened = rig.breaker.judgeStall(rig.now)
     assert.equal(suspected, opened)
@@ -196,10 +203,11 @@ class Pair {
     else assert.ok(certainly < outstanding, `not opened with ${certainly} of ${outstanding}`)
     if (!opened) return
     this.trips++
-    const { evidence, cause } = rig.transitions.at(-1)!
+    const { evidence, cause, waiting } = rig.transitions.at(-1)!
     const { stall } = evidence
     assert.equal(cause, 'stall')
     assert.ok(stall !== undefined && stall.outstanding >= certainly && stall.outstanding <= possibly && stall.oldestMs >= stall.stallAfterMs, JSON.stringify(stall))
+    assert.deepEqual(waiting, names.slice(0, Math.min(10, stall.outstanding)))
     rig.breaker.reset(rig.now)
     model.heard()
   }

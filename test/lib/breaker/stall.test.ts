@@ -1,21 +1,26 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { isQuick } from '../../../lib/breaker/stall.ts'
+import type { Waiter } from '../../../lib/breaker/silence.ts'
 import type { Permit } from '../../../lib/breaker/types.ts'
 import { optionsWith, Rig, type Overrides } from './support.ts'
 
-interface Waiting {
+interface Waiting extends Waiter {
   permit: Permit
   watch: number
 }
 
 /** A breaker with attempts that wait, and a hand on its ticks. */
 class Upstream extends Rig {
+  #sent = 0
+
   /** Lets `times` attempts begin to wait, on a route with this usual time. */
   send (times = 1, routeMs = 10): Waiting[] {
     return Array.from({ length: times }, () => {
       const permit = this.admit()
-      return { permit, watch: this.breaker.waits(permit, routeMs) }
+      const waiting: Waiting = { permit, watch: 0, name: `r${++this.#sent}`, waitsSince: 0, waitsBefore: null, waitsAfter: null }
+      waiting.watch = this.breaker.waits(permit, routeMs, waiting)
+      return waiting
     })
   }
 
@@ -64,6 +69,33 @@ describe('a stall', () => {
     }])
     assert.ok(Object.isFrozen(upstream.transitions[0]?.evidence) && Object.isFrozen(upstream.transitions[0]?.evidence.stall))
     upstream.play('---')
+  })
+
+  it('names those who waited for too long, the oldest first, at most ten; not those who left, and nobody else', () => {
+    const upstream = quick()
+    const sent = [...upstream.send(3)]
+    upstream.pass(100)
+    sent.push(...upstream.send(4))
+    const [first, , third, fourth] = sent as [Waiting, Waiting, Waiting, Waiting]
+    for (const each of [first, fourth]) upstream.breaker.gaveUp(each.watch, each)
+    upstream.pass(100)
+    sent.push(...upstream.send(6))
+    upstream.pass(500)
+    upstream.send(9)
+    // overdue already, and gone before the last ones are
+    upstream.breaker.gaveUp(third.watch, third)
+    upstream.pass(100)
+    const names = (from: Waiting[]): string[] => from.map(({ name }) => name)
+    assert.deepEqual(upstream.transitions.map(({ waiting }) => waiting), [names(sent.filter(each => ![first, third, fourth].includes(each)).slice(0, 10))])
+    assert.ok(Object.isFrozen(upstream.transitions[0]?.waiting))
+    assert.deepEqual(sent.map(({ waitsBefore, waitsAfter }) => [waitsBefore, waitsAfter]), sent.map(() => [null, null]), 'nobody keeps another one alive')
+
+    upstream.wait(15000).play('S').serve(10)
+    const later = upstream.send(12)
+    upstream.pass(600)
+    assert.deepEqual(upstream.transitions.map(({ cause, waiting }) => [cause, waiting]).slice(1), [
+      ['open_elapsed', []], ['probes_passed', []], ['stall', names(later.slice(0, 10))]
+    ])
   })
 
   it('is none with one attempt fewer, however long they wait', () => {
