@@ -2,6 +2,8 @@ import type { Random } from './random.ts'
 
 const firstWaitMs = 1000
 const longestWaitMs = 60000
+/** Whoever asks for more time than this gets so much. */
+const longestAskedMs = 300000
 
 /**
  * What waits to be delivered elsewhere, bounded: the oldest makes room and is counted. One batch is out at a time; what comes back
@@ -12,6 +14,8 @@ export class Outbox<T> {
   #waiting: T[] = []
   #out: T[] = []
   #failures = 0
+  /** How long the other side asked us to wait, in ms. */
+  #askedMs = 0
   /** How many were dropped, ever. */
   dropped = 0
 
@@ -40,7 +44,13 @@ export class Outbox<T> {
 
   delivered (): void {
     this.#out = []
+    this.forgive()
+  }
+
+  /** What failed before says nothing of the next delivery: it goes to somebody else. */
+  forgive (): void {
     this.#failures = 0
+    this.#askedMs = 0
   }
 
   /** Nobody will ever take it. */
@@ -48,20 +58,22 @@ export class Outbox<T> {
     this.dropped += this.#out.length
     this.#out = []
     this.#failures++
+    this.#askedMs = 0
   }
 
-  /** It was not delivered, and is to be tried again. */
-  cameBack (): void {
+  /** It was not delivered, and is to be tried again. @param askedMs not before this time, in ms; 0: nobody said so */
+  cameBack (askedMs = 0): void {
     this.#waiting = [...this.#out, ...this.#waiting]
     this.#out = []
     this.#failures++
+    this.#askedMs = Math.min(askedMs, longestAskedMs)
     this.#makeRoom()
   }
 
-  /** How long to wait before the next delivery, in ms: doubled with each failure up to a minute, of which half is drawn. */
+  /** How long to wait before the next delivery, in ms: doubled with each failure up to a minute, of which half is drawn; or what was asked for, up to five minutes, where that is more. */
   waitMs (random: Random): number {
     if (this.#failures === 0) return 0
-    return Math.min(longestWaitMs, firstWaitMs * 2 ** Math.min(this.#failures - 1, 16)) * (0.5 + 0.5 * random())
+    return Math.max(this.#askedMs, Math.min(longestWaitMs, firstWaitMs * 2 ** Math.min(this.#failures - 1, 16)) * (0.5 + 0.5 * random()))
   }
 
   #makeRoom (): void {

@@ -3,6 +3,7 @@
  * queue is dropped and counted. Decorates `app.eventWebhook`.
  */
 import { hostname } from 'node:os'
+import { isDeepStrictEqual } from 'node:util'
 import type { FastifyInstance, FastifyPluginAsync } from 'fastify'
 import fp from 'fastify-plugin'
 import { Agent, request } from 'undici'
@@ -10,6 +11,7 @@ import { completeWebhook } from '../config/complete.ts'
 import type { WebhookOptions } from '../config/schema-events.ts'
 import type { EventType } from '../lib/event-types.ts'
 import { Outbox } from '../lib/outbox.ts'
+import { parseRetryAfter } from '../lib/retry/retry-after.ts'
 import { systemRandom, type Random } from '../lib/random.ts'
 import type {} from './configuration.ts'
 import type { JournalEvent } from './event-journal.ts'
@@ -51,6 +53,9 @@ const partingMs = 1000
 /** Statuses that may be others later. */
 const isPassing = (status: number): boolean => status >= 500 || status === 408 || status === 429
 
+/** In ms; 0 where nothing is asked, or nothing that can be read. */
+const retryAfterOf = (value: string | string[] | undefined): number => typeof value === 'string' ? parseRetryAfter(value, Date.now()) ?? 0 : 0
+
 class Sender {
   readonly #app: FastifyInstance
   readonly #random: Random
@@ -62,6 +67,8 @@ class Sender {
   #droppedBefore = 0
   #timer: NodeJS.Timeout | undefined
   #sending: Promise<void> | null = null
+  /** Breaks off what is under way to an address that is not the one any more. */
+  #moved = new AbortController()
   #closed = false
 
   constructor (app: FastifyInstance, options: WebhookOptions | null, random: Random) {
@@ -99,6 +106,7 @@ class Sender {
 
   async #deliver (events: readonly JournalEvent[], { url, headers }: WebhookOptions, timeoutMs: number): Promise<void> {
     const { dropped } = this.outbox
+    const moved = this.#moved.signal
     let body: string
     try {
       body = JSON.stringify({ host: hostname(), run: this.#app.events.run, dropped: dropped - this.#droppedBefore, events })
@@ -108,13 +116,15 @@ class Sender {
     }
     try {
       const answer = await request(url, {
-        dispatcher: this.#agent, method: 'POST', headers: { ...headers, 'content-type': 'application/json' }, body, signal: AbortSignal.timeout(timeoutMs)
+        dispatcher: this.#agent, method: 'POST', headers: { ...headers, 'content-type': 'application/json' }, body, signal: AbortSignal.any([moved, AbortSignal.timeout(timeoutMs)])
       })
       await answer.body.dump()
       const { statusCode } = answer
       if (statusCode >= 200 && statusCode < 300) this.#taken(events.length, dropped)
-      else this.#failed(`status ${statusCode}`, isPassing(statusCode))
+      else if (moved.aborted) this.#startAfresh()
+      else this.#failed(`status ${statusCode}`, isPassing(statusCode), retryAfterOf(answer.headers['retry-after']))
     } catch (error) {
+      if (moved.aborted) return this.#startAfresh()
       const { code, name } = error as NodeJS.ErrnoException
       // Messages may have the address in them.
       this.#failed(name === 'TimeoutError' ? `no answer within ${timeoutMs} ms` : code ?? name, true)
@@ -132,8 +142,8 @@ class Sender {
     this.#tell('webhook_recovered', { lastedMs: Math.round(performance.now() - failing.since), dropped: lost })
   }
 
-  #failed (error: string, again: boolean): void {
-    if (again) this.outbox.cameBack()
+  #failed (error: string, again: boolean, askedMs = 0): void {
+    if (again) this.outbox.cameBack(askedMs)
     else this.outbox.refused()
     const began = this.failing === null
     this.failing = { since: this.failing?.since ?? performance.now(), error }
@@ -145,11 +155,22 @@ class Sender {
     if (!this.#closed) this.#app.events.record(type, { ...fields })
   }
 
+  /** For another receiver: what the earlier one did is not held against it. */
+  #startAfresh (): void {
+    this.outbox.cameBack()
+    this.outbox.forgive()
+    this.failing = null
+  }
+
   configure (options: WebhookOptions | null): void {
+    const moves = !isDeepStrictEqual([options?.url, options?.headers], [this.options?.url, this.options?.headers])
     this.options = options
     this.outbox.setMaxQueued(options?.maxQueued ?? 0)
     clearTimeout(this.#timer)
     this.#timer = undefined
+    if (moves && this.#sending === null) this.#startAfresh()
+    else if (moves) this.#moved.abort()
+    if (moves) this.#moved = new AbortController()
     this.#schedule()
   }
 

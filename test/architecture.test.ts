@@ -83,6 +83,7 @@ const exceptions: Record<string, string> = {
   'config/diff.ts -> lib/upstream-url.ts': 'an upstream is known by the id that its state is kept by',
   'config/values.ts -> lib/upstream-url.ts': 'a URL is shown without its credentials in one way only',
   'config/check-certificates.ts -> lib/tls-names.ts': 'what the check takes for a name of a certificate is what the use takes for one',
+  'config/check-events.ts -> lib/event-types.ts': 'the table that says what an event tells is the list of those that there are',
   'config/check-server.ts -> lib/http/address.ts': 'what the check takes for an address is what the use takes for one',
   'plugins/discovery/file-source.ts -> config/upstream-list.ts': 'a list of upstreams is read and judged as the configuration is',
   'plugins/discovery/named-sources.ts -> config/upstream-list.ts': 'a list of upstreams is judged as the configuration is, whoever gives it',

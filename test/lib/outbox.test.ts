@@ -31,6 +31,19 @@ test('it waits for longer with each failure, up to a minute, and a delivery ends
   assert.equal(outbox.waitMs(() => 1), 0)
 })
 
+test('it waits for what was asked where that is more, up to five minutes, and once', () => {
+  const outbox = new Outbox<number>(10)
+  const after = (askedMs: number): number => {
+    outbox.push(1)
+    outbox.take(1)
+    outbox.cameBack(askedMs)
+    return outbox.waitMs(() => 1)
+  }
+  assert.deepEqual([after(400), after(30000), after(2147483647), after(0)], [1000, 30000, 300000, 8000])
+  outbox.forgive()
+  assert.deepEqual([outbox.waitMs(() => 1), outbox.size], [0, 4])
+})
+
 test('whatever happens, it holds no more than it may, keeps the order, and what is missing was counted', () => {
   const step = fc.constantFrom('push', 'push', 'push', 'take', 'delivered', 'cameBack', 'refused')
   fc.assert(fc.property(fc.array(step, { maxLength: 300 }), fc.integer({ min: 1, max: 8 }), (steps, most) => {

@@ -55,10 +55,10 @@ test('events of one moment go together, in order, with the fields that are wante
 
 test('only the types that are wanted are sent', async (t) => {
   const { url, deliveries } = await receiver(t, (response) => { response.end() })
-  const { app } = await appWith(t, { url, types: ['wanted'] })
-  for (const type of ['other', 'wanted', 'other']) app.events.record(type)
+  const { app } = await appWith(t, { url, types: ['my.wanted', 'admin_write'] })
+  for (const type of ['other', 'my.wanted', 'proxy_started', 'admin_write', 'other']) app.events.record(type)
   await until(() => deliveries.length > 0)
-  assert.deepEqual(deliveries.flatMap(({ body }) => body.events.map(({ type }) => type)), ['wanted'])
+  assert.deepEqual(deliveries.flatMap(({ body }) => body.events.map(({ type }) => type)), ['my.wanted', 'admin_write'])
 })
 
 test('what fails is tried again, told once, and told when it is over; nothing is lost or sent twice', async (t) => {
@@ -93,21 +93,39 @@ test('a queue that is full drops the oldest, and the next delivery says how many
 
 test('what is refused for good is dropped, not sent for ever', async (t) => {
   const { url, deliveries } = await receiver(t, (response) => { response.writeHead(400).end() })
-  const { app } = await appWith(t, { url, types: ['one'] })
-  app.events.record('one')
+  const { app } = await appWith(t, { url, types: ['the.one'] })
+  app.events.record('the.one')
   await until(() => app.eventWebhook.view().dropped === 1)
   assert.deepEqual([app.eventWebhook.view().queued, deliveries.length], [0, 1])
 })
 
+test('who asks for time gets it; another address is asked at once, and what was under way to the first one is broken off', async (t) => {
+  const busy = await receiver(t, (response, count) => { if (count === 1) response.writeHead(429, { 'retry-after': '120' }).end() })
+  const next = await receiver(t, (response) => { response.end() })
+  const { app } = await appWith(t, { url: busy.url, types: ['the.one'] })
+  app.events.record('the.one', { n: 1 })
+  await until(() => app.eventWebhook.view().failing !== null)
+  await new Promise((resolve) => { setTimeout(resolve, 800) })
+  assert.equal(busy.deliveries.length, 1, 'the first back-off without it would have been over')
+  app.eventWebhook.configure({ url: `${busy.url}&again`, types: ['the.one'], timeoutMs: 60000 })
+  assert.equal(app.eventWebhook.view().failing, null)
+  await until(() => busy.deliveries.length === 2)
+  app.eventWebhook.configure({ url: next.url, types: ['the.one'] })
+  app.events.record('the.one', { n: 2 })
+  await until(() => app.eventWebhook.view().delivered === 2)
+  assert.deepEqual(next.deliveries.flatMap(({ body }) => body.events.map(({ n }) => n)), [1, 2])
+  assert.deepEqual(app.eventWebhook.view(), { enabled: true, queued: 0, delivered: 2, dropped: 0, failing: null })
+})
+
 test('what JSON cannot say is dropped, and what comes after it is sent', async (t) => {
   const { url, deliveries } = await receiver(t, (response) => { response.end() })
-  const { app } = await appWith(t, { url, types: ['one', 'two'] })
-  app.events.record('one', { n: 1n })
+  const { app } = await appWith(t, { url, types: ['the.one', 'the.two'] })
+  app.events.record('the.one', { n: 1n })
   await until(() => app.eventWebhook.view().dropped === 1)
   assert.equal(app.eventWebhook.view().failing?.error, 'TypeError')
-  app.events.record('two')
+  app.events.record('the.two')
   await until(() => app.eventWebhook.view().failing === null, { timeoutMs: 10000 })
-  assert.deepEqual(deliveries.flatMap(({ body }) => body.events.map(({ type }) => type)), ['two'])
+  assert.deepEqual(deliveries.flatMap(({ body }) => body.events.map(({ type }) => type)), ['the.two'])
 })
 
 test('nobody there, and one who does not answer: the app closes all the same, soon', async (t) => {
@@ -146,7 +164,8 @@ test('its address and the values of its fields are shown nowhere, and what is wr
   for (const [webhook, error] of [
     [{ url: 'ftp://very-secret' }, /events\.webhook\.url: must be an http or https URL/],
     [{ url: 'http://user:very-secret@host/' }, /events\.webhook\.url: must not have credentials/],
-    [{ url: 'http://host/', headers: { Host: 'x' } }, /events\.webhook\.headers\.Host: is made by the delivery itself/]
+    [{ url: 'http://host/', headers: { Host: 'x' } }, /events\.webhook\.headers\.Host: is made by the delivery itself/],
+    [{ url: 'http://host/', types: ['my.own', 'breaker_transitions'] }, /events\.webhook\.types\[1\]: is no type of event, got "breaker_transitions"; did you mean "breaker_transition"\? Known: proxy_started, .*webhook_recovered, and those of your own plugins/]
   ] as const) {
     assert.throws(() => config(webhook), (thrown: Error) => error.test(thrown.message) && !thrown.message.includes('very-secret'))
   }
