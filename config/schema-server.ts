@@ -27,7 +27,7 @@ export const Http2Options = section('HTTP/2 on the public listener.', {
 
 export const ServerOptions = section('The public listener. Its address and port are fastify-cli\'s: -a, -p, FASTIFY_ADDRESS, FASTIFY_PORT.', {
   headersTimeoutMs: ms(5000, 'Time to receive a request\'s head; the smaller of this and requestTimeoutMs holds. Exceeded: 408.'),
-  requestTimeoutMs: msOrNone(30000, 'Time to receive the whole request. 0: none. Exceeded: 408.'),
+  requestTimeoutMs: msOrNone(30000, 'Time to receive the whole request. 0: none. Exceeded: 408. A pool or a route may set its own (timeouts.requestMs).'),
   keepAliveTimeoutMs: ms(60000, 'How long an idle client connection is kept.'),
   maxHeaderBytes: Type.Integer({ minimum: 1024, maximum: 1048576, default: 65536, description: 'Size of a request\'s head, in bytes. Exceeded: 431.' }),
   maxRequestsPerConnection: count(0, 0, 'After so many requests a client\'s connection is closed; the last answer says so. 0: no limit.'),

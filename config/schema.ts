@@ -93,7 +93,9 @@ export const TimeoutOptions = section('Time limits of an exchange.', {
   connectMs: msOrNone(2000, 'Time to make a connection, TLS included. 0: none.'),
   headersMs: msOrNone(5000, 'Time from the end of the sent request to the response\'s head. 0: none.'),
   bodyIdleMs: msOrNone(30000, 'Longest wait for the next bytes of a body. 0: none.'),
-  totalMs: msOrNone(30000, 'Time for the whole exchange: waiting, connecting and the body. 0: none. Not for event streams.')
+  totalMs: msOrNone(30000, 'Time for the whole exchange: waiting, connecting and the body. 0: none. Not for event streams.'),
+  requestMs: Type.Optional(Type.Integer({ minimum: 0, maximum: maxTimer, description: 'Time to receive the whole request, in the place of server.requestTimeoutMs, once it is forwarded. 0: none, so that an upload may last as long as its bytes come. Left out: the server\'s. Exceeded: 408. Not for gRPC.' })),
+  minUploadBytesPerSecond: count(500, 0, 'With requestMs: what has to come of a request\'s body on the mean of each bodyIdleMs (30 s where that is 0) that it is waited for. 0: anything counts. Less: 408. Not for gRPC.')
 })
 
 export const TlsOptions = object({
@@ -271,7 +273,9 @@ export const RouteOptions = object({
   timeouts: Type.Optional(object({
     headersMs: msOrPool('Replaces the pool\'s headersMs on this route. 0: none.'),
     bodyIdleMs: msOrPool('Replaces the pool\'s bodyIdleMs on this route. 0: none.'),
-    totalMs: msOrPool('Replaces the pool\'s totalMs on this route. 0: none.')
+    totalMs: msOrPool('Replaces the pool\'s totalMs on this route. 0: none.'),
+    requestMs: msOrPool('Replaces the pool\'s requestMs on this route, and the server\'s requestTimeoutMs. 0: none, so that an upload may last as long as its bytes come.'),
+    minUploadBytesPerSecond: Type.Optional(Type.Integer({ minimum: 0, maximum: maxTimer, description: 'Replaces the pool\'s minUploadBytesPerSecond on this route. 0: anything counts.' }))
   }, { description: 'Time limits that replace the pool\'s on this route.' })),
   retry: Type.Optional(object({
     retries: Type.Optional(Type.Integer({ minimum: 0, maximum: 5, description: 'Replaces the pool\'s retries on this route.' })),

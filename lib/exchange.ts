@@ -36,6 +36,8 @@ export class Exchange {
   traceId: string | null = null
   /** Whole milliseconds after `receivedAt` at which the gate let it in; -1: it has not. */
   admittedMs = -1
+  /** Its route or pool has limits of its own for receiving the request, in the place of the listener's. */
+  ownRequestLimit = false
   /** null: nobody is told. */
   watch: FailureWatch | null = null
   /** What a recorder keeps here meanwhile: the latest attempt, and what there was to see when the exchange failed. */

@@ -197,9 +197,9 @@ function beginStream (socket: TaggedSocket, { raw }: FastifyRequest, reply: Fast
   ;(raw as Partial<Pick<ClientRequest, 'onLate'>>).onLate = () => { refuseLate(reply) }
 }
 
-/** The body of a request is too long in coming. Once an answer has begun, the limits of its route are those that count. */
+/** The body of a request is too long in coming. Where its route has limits of its own for that, and once an answer has begun, those count. */
 function refuseLate (reply: FastifyReply): void {
-  if (!reply.raw.headersSent && !reply.raw.destroyed) refuse(reply, 'request_timeout')
+  if (!reply.request.exchange.ownRequestLimit && !reply.raw.headersSent && !reply.raw.destroyed) refuse(reply, 'request_timeout', undefined, { evidence: { limit: 'server.requestTimeoutMs' } })
 }
 
 function watchBreaks (socket: TaggedSocket): Set<FastifyReply> {

@@ -30,6 +30,7 @@ import { bodyOf, isKnownVersion, removeField, tooManyFields, wantsTrailers } fro
 import { KeptBody } from './forwarder/kept-body.ts'
 import { Mirrors, type MirrorCounts } from './forwarder/mirror.ts'
 import { mirrorField, Outgoing, type OutgoingParts } from './forwarder/outgoing.ts'
+import { Pace } from './forwarder/pace.ts'
 import type { AttemptEnd } from './forwarder/phases.ts'
 import type { ClientBody } from './forwarder/request-body.ts'
 import { beginForwarding, requester, sendJob } from './forwarder/requester.ts'
@@ -157,14 +158,16 @@ class Forwarder implements ForwardHost, AttemptsContext {
   }
 
   #begin (reply: FastifyReply, route: AnyRoute, lane: Terms['lane'], target: Target, head: RequestHead, limit: number): FastifyReply {
-    const { raw } = reply.request
+    const { raw, exchange } = reply.request
     const options = optionsOf(route)
     const terms = this.book.of(route, lane)
     const handshake = handshakeOf(raw)
     if (cannotCarry(lane.pool, handshake, raw)) return refuse(reply, 'protocol_mismatch')
     const mirror = handshake === null ? this.#mirrorOf(options.mirror, raw, head) : null
     const now = performance.now()
-    const body = bodyOf(reply, head, limit, keptBytes(terms, mirror === null ? -1 : head.contentLength), now)
+    const pace = paceOf(terms, raw, exchange)
+    const body = bodyOf(reply, head, limit, keptBytes(terms, mirror === null ? -1 : head.contentLength), now, pace)
+    exchange.ownRequestLimit = pace !== null
     if (limit > 0 && body instanceof Buffer && body.length > limit) return refuse(reply, 'body_too_large', undefined, { evidence: { bytes: body.length, limit } })
     return this.#send(reply, route, terms, this.#partsOf(reply, target, head, route, terms, body, handshake !== null), body, mirror, handshake, now)
   }
@@ -294,6 +297,10 @@ const optionsOf = (route: AnyRoute): Partial<CompiledRoute['options']> => route 
 
 /** How much of a body that streams is kept: for another attempt, or for a copy, which is wanted of all of it; -1: nothing. */
 const keptBytes = ({ retry }: Terms, copied: number): number => Math.max(retry.retries > 0 ? retry.maxBufferedBodyBytes : -1, copied)
+
+/** Null where the listener's limit for the whole request holds. gRPC has none: its streams may last. */
+const paceOf = ({ limits }: Terms, { headers }: IncomingMessage, { receivedAt }: Exchange): Pace | null =>
+  limits.requestMs === undefined || isGrpc(headers['content-type']) ? null : new Pace(limits, receivedAt)
 
 /** What of its head is wrong is told to people only. */
 function refuseHead (reply: FastifyReply, target: Target | null): FastifyReply {

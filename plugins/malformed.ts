@@ -48,7 +48,7 @@ export function judgeMalformed (error: ParserError, socket: Socket): Malformed |
 
 function verdictOn (error: ParserError, socket: Socket): Malformed | null {
   const reason = malformedReason(error)
-  if (reason === null || socket.bytesRead === 0 || isBehindClose(error, socket)) return null
+  if (reason === null || socket.bytesRead === 0 || mayTakeLonger(error, socket) || isBehindClose(error, socket)) return null
   const reply = unfinishedOn(socket)
   // A body that ends in the middle: the client left.
   if (reply !== null && error.code === 'HPE_INVALID_EOF_STATE') return null
@@ -61,6 +61,14 @@ function unfinishedOn (socket: Socket): FastifyReply | null {
   return latest === null || latest.request.raw.complete ? null : latest
 }
 
+/**
+ * The time limit of the listener is over, and is not the one that holds: the request's route has its own. Node tells of it once for a
+ * request, and watches the next one on the connection anew.
+ */
+function mayTakeLonger (error: ParserError, socket: Socket): boolean {
+  return error.code === 'ERR_HTTP_REQUEST_TIMEOUT' && unfinishedOn(socket)?.request.exchange.ownRequestLimit === true
+}
+
 /** Bytes behind the last request of a connection: nobody's, and nothing is answered to them. */
 function isBehindClose (error: ParserError, socket: Socket): boolean {
   return malformedReason(error) !== null && isClosing(socket) && unfinishedOn(socket) === null
@@ -69,7 +77,7 @@ function isBehindClose (error: ParserError, socket: Socket): boolean {
 /** Answers malformed bytes, at most once on a connection, and closes it: Fastify's `clientErrorHandler`. */
 export function answerMalformed (this: FastifyInstance, error: ParserError, socket: Socket): void {
   // What still arrives on a refused connection is nobody's request.
-  if (refused.has(socket)) return
+  if (refused.has(socket) || mayTakeLonger(error, socket)) return
   const verdict = judgeMalformed(error, socket)
   if (verdict === null && isBehindClose(error, socket)) {
     refused.add(socket)
@@ -116,7 +124,7 @@ function answerRequest (socket: Socket, reply: FastifyReply, reason: Reason): vo
   const { raw, request: { exchange } } = reply
   // Hooks may still be at work on an earlier refusal: two answers are none.
   const refusedBefore = exchange.reason !== null
-  exchange.fail(reason)
+  exchange.fail(reason, reason === 'request_timeout' ? { limit: 'server.requestTimeoutMs' } : null)
   const { writableEnded } = raw
   if (raw.headersSent && !writableEnded) {
     if (raw.socket !== null) return reset(socket)

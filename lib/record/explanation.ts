@@ -67,6 +67,15 @@ function members ({ candidates, pool }: Facts, first: readonly Why[]): string {
 const limit = (record: Facts, name: 'connectMs' | 'headersMs' | 'bodyIdleMs' | 'totalMs'): string =>
   record.deadline === null ? '' : ` (limit ${milliseconds(record.deadline[name])})`
 
+/** By which limit a client was late with its body. */
+function lateBy (record: Facts): string {
+  if (record.evidence?.['limit'] === undefined) return limit(record, 'bodyIdleMs')
+  const windowMs = number(record, 'windowMs')
+  return windowMs === null
+    ? ` (limit ${text(record, 'limit')})`
+    : ` (${bytes(number(record, 'bytes') ?? 0)} in ${milliseconds(windowMs)}, and ${text(record, 'limit')} wants ${bytes(number(record, 'needed') ?? 0)})`
+}
+
 function attemptText ({ upstream, reason, status, ms, error, outcome }: RecordedAttempt): string {
   const what = reason ?? (status > 0 ? `status ${status}` : outcome ?? 'under way')
   return `${upstream}: ${what}${ms === null ? '' : ` after ${milliseconds(ms)}`}${error === null ? '' : ` (${error})`}`
@@ -110,7 +119,7 @@ const causes: Record<Reason, (record: Facts) => string> = {
   client_cancelled: (record) => `The client left after ${milliseconds(record.ms)}, ${stage(record)}. ${upstreams(record)}`.trimEnd(),
   request_timeout: (record) => record.attempts.length === 0
     ? 'The request did not come whole within the time for that (server.headersTimeoutMs, server.requestTimeoutMs).'
-    : `The client did not send its body in time${limit(record, 'bodyIdleMs')}. ${upstreams(record)}`,
+    : `The client did not send its body in time${lateBy(record)}. ${upstreams(record)}`,
   body_too_large: (record) => number(record, 'bytes') === null
     ? `The request's body grew larger than allowed. ${upstreams(record)}`.trimEnd()
     : `The request's body has ${bytes(number(record, 'bytes') ?? 0)}, and ${bytes(number(record, 'limit') ?? 0)} are allowed.`,

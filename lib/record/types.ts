@@ -122,7 +122,7 @@ export interface ExchangeLine {
   readonly version: number
   /** How the route was found, or which ones it was not; null: it did not come to that. */
   readonly match: { readonly by: string | null, readonly passedOver: ReadonlyArray<{ readonly route: string, readonly why: string, readonly name: string | null }> } | null
-  readonly deadline: (TimeoutOptions & { /** Of totalMs, when it ended; null: it has no limit. */ readonly leftMs: number | null }) | null
+  readonly deadline: (Pick<TimeoutOptions, 'connectMs' | 'headersMs' | 'bodyIdleMs' | 'totalMs'> & { /** Of totalMs, when it ended; null: it has no limit. */ readonly leftMs: number | null }) | null
   readonly evidence: Evidence | null
   readonly retry: { readonly allowed: number, readonly made: number, readonly noRetry: NoRetry | null } | null
   readonly attempts: readonly RecordedAttempt[]

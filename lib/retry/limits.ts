@@ -17,6 +17,6 @@ export function attemptHeadersMs (headersMs: number, msLeft: number, retriesLeft
 }
 
 /** The limits of the first attempt of an exchange that has just begun and may be retried, in ms; 0: none. */
-export function attemptLimits ({ headersMs, totalMs }: TimeoutOptions, retries: number): { headersMs: number, totalMs: number } {
+export function attemptLimits ({ headersMs, totalMs }: Pick<TimeoutOptions, 'headersMs' | 'totalMs'>, retries: number): { headersMs: number, totalMs: number } {
   return { headersMs: attemptHeadersMs(headersMs, totalMs > 0 ? totalMs : Number.POSITIVE_INFINITY, retries), totalMs }
 }

@@ -76,7 +76,7 @@ export function lineOf (app: FastifyInstance, { raw, exchange }: FastifyRequest,
     ...exchange.reason === 'shed_pressure' && moment.limits !== null && { limits: moment.limits },
     version: moment.version,
     match: matchOf(app, raw, exchange),
-    deadline: last === null ? null : { ...last.limits, leftMs: last.limits.totalMs === 0 ? null : Math.max(0, tenths(last.limits.totalMs - ms)) },
+    deadline: last === null ? null : deadlineOf(last.limits, ms),
     evidence: moment.evidence,
     retry: last === null ? null : { allowed: last.retries, made: attempts.length - 1, noRetry: noRetryOf(last) },
     attempts: recorded,
@@ -110,6 +110,10 @@ function attemptOf (attempt: ObservedAttempt, receivedAt: number): RecordedAttem
     noRetry,
     retryInMs: retryInMs === -1 ? null : retryInMs
   }
+}
+
+function deadlineOf ({ connectMs, headersMs, bodyIdleMs, totalMs }: ObservedAttempt['limits'], ms: number): StoredLine['deadline'] {
+  return { connectMs, headersMs, bodyIdleMs, totalMs, leftMs: totalMs === 0 ? null : Math.max(0, tenths(totalMs - ms)) }
 }
 
 /** Of what was refused before a route was asked for, none is looked for. */

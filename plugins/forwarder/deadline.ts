@@ -1,4 +1,5 @@
 import type { TimeoutOptions } from '../../config/schema.ts'
+import { Pace } from './pace.ts'
 import { afterReading, stallMs, wasStalled } from '../exact-timer.ts'
 
 /** Whose time is limited. */
@@ -35,9 +36,10 @@ export class Deadline {
   #timerDue = 0
 
   /** @param receivedAt monotonic time from which the limit of the whole exchange counts */
-  constructor (owner: Limited, { headersMs, bodyIdleMs, totalMs }: TimeoutOptions, receivedAt: number) {
+  constructor (owner: Limited, limits: TimeoutOptions, receivedAt: number) {
+    const { headersMs, bodyIdleMs, totalMs } = limits
     this.#owner = owner
-    this.#step = Math.min(headersMs || Infinity, bodyIdleMs || Infinity, totalMs || Infinity)
+    this.#step = Math.min(headersMs || Infinity, bodyIdleMs || Infinity, totalMs || Infinity, Pace.shortest(limits))
     this.#end = totalMs === 0 ? Infinity : receivedAt + totalMs
   }
 

@@ -1,7 +1,7 @@
 import type { ServerResponse } from 'node:http'
 import type { Readable } from 'node:stream'
 import type { FastifyReply } from 'fastify'
-import type { Exchange } from '../../lib/exchange.ts'
+import type { Evidence, Exchange } from '../../lib/exchange.ts'
 import type { Outcome, Reason } from '../../lib/failure.ts'
 import type { ResponseFields } from '../../lib/http/response-head.ts'
 import { tunnelledProtocol } from '../../lib/http/upgrade.ts'
@@ -321,7 +321,7 @@ export class Forward implements AttemptOwner, BodySource, Answerer, Limited {
     this.#attempts = null
     this.deadline.stop()
     this.#body?.forget()
-    this.exchange.fail(reason)
+    this.exchange.fail(reason, reason === 'request_timeout' ? this.#lateBy() : null)
     const { raw } = this.reply
     if (raw.headersSent) {
       abortConnection(raw)
@@ -332,6 +332,14 @@ export class Forward implements AttemptOwner, BodySource, Answerer, Limited {
       this.#refuse(reason)
       this.deadline.rest()
     }
+  }
+
+  /** By which limit a client is late with its body; null: by `bodyIdleMs`. */
+  #lateBy (): Evidence | null {
+    const now = performance.now()
+    if (this.deadline.left(now) < earlyMs) return { limit: 'timeouts.totalMs' }
+    const pace = this.#body?.pace ?? null
+    return pace !== null && pace.left(now) < earlyMs ? pace.evidence(now) : null
   }
 
   #refuse (reason: Reason): void {

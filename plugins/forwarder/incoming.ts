@@ -6,6 +6,7 @@ import type { RequestHead } from '../../lib/http/request-head.ts'
 import { takesTrailers } from '../../lib/http/trailers.ts'
 import { isHttp2 } from '../http2/is-http2.ts'
 import { KeptBody } from './kept-body.ts'
+import type { Pace } from './pace.ts'
 import { RequestBody, type ClientBody } from './request-body.ts'
 
 /** A version that is spoken here. A transfer coding in HTTP/1.0 is faulty framing (RFC 9112 section 6.1): such a message is none, either. */
@@ -31,15 +32,16 @@ export function tooManyFields ({ rawHeaders, socket }: IncomingMessage): boolean
 /**
  * The body to send: the client's stream untouched, or, in a route whose parser has read it, what the parser made of it.
  * @param limit its size in bytes; 0: unlimited
+ * @param pace how it has to come; null: the listener's limits hold
  * @param keep a body that streams is kept up to so many bytes; -1: it goes to one attempt and nowhere else
  * @throws where a body was read by somebody who left nothing of it, or nothing that it could be made of again
  */
-export function bodyOf (reply: FastifyReply, head: RequestHead, limit: number, keep: number, now: number): ClientBody | Buffer | null {
+export function bodyOf (reply: FastifyReply, head: RequestHead, limit: number, keep: number, now: number, pace: Pace | null = null): ClientBody | Buffer | null {
   const { raw, body: parsed } = reply.request
   if (parsed !== undefined && parsed !== null && !(parsed instanceof Readable)) return bodyAgain(parsed, raw, head)
   const { contentLength } = head
   if (contentLength === 0) return null
-  if (!raw.readableEnded) return keep === -1 ? new RequestBody(raw, limit, now) : new KeptBody(raw, { limit, keep, contentLength }, now)
+  if (!raw.readableEnded) return keep === -1 ? new RequestBody(raw, limit, now, pace) : new KeptBody(raw, { limit, keep, contentLength }, now, pace)
   if (parsed === null && isJson(raw)) return Buffer.from('null')
   throw new Error('the request body was read before reply.forward() and is not in request.body')
 }

@@ -1,6 +1,7 @@
 import type { IncomingMessage } from 'node:http'
 import { Readable } from 'node:stream'
 import type { BodyState } from '../../lib/retry/policy.ts'
+import type { Pace } from './pace.ts'
 import { BodyTooLargeError, ClientGoneError, type ClientBody } from './request-body.ts'
 
 export interface KeptBodyOptions {
@@ -42,16 +43,19 @@ export class KeptBody implements ClientBody {
   given = false
   waitingForClient = false
   lastActivity: number
+  readonly pace: Pace | null
 
-  constructor (source: IncomingMessage, { limit, keep, contentLength }: KeptBodyOptions, now: number) {
+  constructor (source: IncomingMessage, { limit, keep, contentLength }: KeptBodyOptions, now: number, pace: Pace | null = null) {
     this.#source = source
     this.#limit = limit
     this.#keep = contentLength > keep ? 0 : contentLength > 0 ? contentLength : keep
     this.lastActivity = now
+    this.pace = pace
   }
 
   get state (): BodyState { return this.#copy === null ? 'touched' : this.given ? 'whole' : 'untouched' }
   get inMemory (): boolean { return this.#ended && this.#copy !== null }
+  get received (): boolean { return this.#source.complete }
   get rawTrailers (): readonly string[] { return this.#source.rawTrailers }
 
   stream (): Readable {
@@ -83,6 +87,7 @@ export class KeptBody implements ClientBody {
       this.#end(reader)
     } else {
       this.waitingForClient = true
+      this.pace?.waits(this.lastActivity)
       this.#listen()
       this.#source.resume()
     }
@@ -93,6 +98,7 @@ export class KeptBody implements ClientBody {
     if (this.#reader !== reader) return
     this.#reader = null
     this.waitingForClient = false
+    this.pace?.rests(performance.now())
     if (this.#forgotten) this.#hearNoMore()
     else if (this.#copy === null) this.#source.pause()
     // What comes until the next attempt goes into the copy: so it is noticed, too, when the client leaves.
@@ -132,6 +138,7 @@ export class KeptBody implements ClientBody {
   readonly #onData = (chunk: Buffer): void => {
     this.waitingForClient = false
     this.lastActivity = performance.now()
+    this.pace?.came(chunk.length, this.lastActivity)
     this.#received += chunk.length
     if (this.#limit > 0 && this.#received > this.#limit) {
       this.#failure = new BodyTooLargeError(this.#limit)

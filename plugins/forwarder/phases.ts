@@ -1,5 +1,6 @@
 import type { Outcome, Reason } from '../../lib/failure.ts'
 import type { Attempt } from './attempt.ts'
+import { earlyMs } from './deadline.ts'
 import type { ClientBody } from './request-body.ts'
 import { Uptake } from './uptake.ts'
 
@@ -13,7 +14,7 @@ export function phaseLeft (attempt: Attempt, body: ClientBody | null, lastByteAt
     case 'waiting':
     case 'connect': return attempt.startMs > 0 ? attempt.begunAt + attempt.startMs - now : Infinity
     case 'headers': return attempt.headersMs > 0 ? attempt.sentAt + attempt.headersMs - now : Infinity
-    case 'send': return bodyIdleMs > 0 && body !== null ? sendLeft(attempt, body, bodyIdleMs, now) : Infinity
+    case 'send': return body === null ? Infinity : Math.min(bodyIdleMs > 0 ? sendLeft(attempt, body, bodyIdleMs, now) : Infinity, paceLeft(body, now))
     case 'body': return bodyIdleMs > 0 && lastByteAt > 0 ? lastByteAt + bodyIdleMs - now : Infinity
     case 'tunnel':
     case 'done': return Infinity
@@ -25,6 +26,11 @@ function sendLeft (attempt: Attempt, { waitingForClient, lastActivity }: ClientB
   if (waitingForClient) return lastActivity + bodyIdleMs - now
   attempt.uptake ??= new Uptake()
   return attempt.uptake.left(attempt.carrier?.socket ?? null, bodyIdleMs, lastActivity, now)
+}
+
+/** Milliseconds until the client is late by the limits that its route has of its own. */
+function paceLeft ({ pace, received }: ClientBody, now: number): number {
+  return pace === null || received ? Infinity : pace.left(now)
 }
 
 /** How an attempt ended that has no whole answer. */
@@ -60,4 +66,7 @@ function outcomeOf (attempt: Attempt, body: ClientBody | null, stalled: boolean)
   return stalled ? 'ignored' : 'failure'
 }
 
-const waitsForClient = ({ stage }: Attempt, body: ClientBody | null): boolean => stage === 'send' && body?.waitingForClient === true
+/** True where it is the client that is late: it is waited for, or the time that its request may take is over. */
+function waitsForClient ({ stage }: Attempt, body: ClientBody | null): boolean {
+  return stage === 'send' && body !== null && (body.waitingForClient || paceLeft(body, performance.now()) < earlyMs)
+}

@@ -1,6 +1,7 @@
 import type { IncomingMessage } from 'node:http'
 import { Readable } from 'node:stream'
 import type { BodyState } from '../../lib/retry/policy.ts'
+import type { Pace } from './pace.ts'
 
 /** The client's connection ended before the body did. */
 export class ClientGoneError extends Error {
@@ -20,6 +21,10 @@ export interface ClientBody {
   readonly waitingForClient: boolean
   /** Monotonic time of the last byte in or out; the idle limit counts from it. */
   readonly lastActivity: number
+  /** All of it has come, whether it was read or not. */
+  readonly received: boolean
+  /** How it has to come; null: the listener's limits are those that hold. */
+  readonly pace: Pace | null
   /** What of it there is for another attempt. */
   readonly state: BodyState
   /** Something of it, or its end, was given to an attempt, which may have written it. */
@@ -46,19 +51,22 @@ export class RequestBody extends Readable implements ClientBody {
   given = false
   waitingForClient = false
   lastActivity: number
+  readonly pace: Pace | null
 
   /** @param limit bytes; 0: none */
-  constructor (source: IncomingMessage, limit: number, now: number) {
+  constructor (source: IncomingMessage, limit: number, now: number, pace: Pace | null = null) {
     super({ highWaterMark: 65536 })
     this.#source = source
     this.#limit = limit
     this.lastActivity = now
+    this.pace = pace
     // undici listens only while it is about to send; an error after that must not end the process.
     this.on('error', ignore)
   }
 
   get state (): BodyState { return this.given || this.destroyed ? 'touched' : 'untouched' }
   get inMemory (): boolean { return false }
+  get received (): boolean { return this.#source.complete }
   get rawTrailers (): readonly string[] { return this.#source.rawTrailers }
   stream (): Readable { return this }
   forget (): void {}
@@ -66,6 +74,7 @@ export class RequestBody extends Readable implements ClientBody {
   override _read (): void {
     this.waitingForClient = true
     this.lastActivity = performance.now()
+    this.pace?.waits(this.lastActivity)
     if (this.#started) {
       this.#source.resume()
       return
@@ -84,6 +93,7 @@ export class RequestBody extends Readable implements ClientBody {
     this.waitingForClient = false
     this.given = true
     this.lastActivity = performance.now()
+    this.pace?.came(chunk.length, this.lastActivity)
     this.#received += chunk.length
     if (this.#limit > 0 && this.#received > this.#limit) {
       this.destroy(new BodyTooLargeError(this.#limit))

@@ -248,7 +248,7 @@ export const MatchView = object({
     priority: Type.Enum(['high', 'normal', 'low']),
     maxBodyBytes: nullable(Type.Integer({ minimum: 0, description: '0: unlimited. null: not known here.' })),
     rateLimit: nullable(RateLimitOptions),
-    timeouts: nullable(object({ connectMs: ms('For a connection.'), headersMs: ms('For a head.'), bodyIdleMs: ms('Between bytes.'), totalMs: ms('For all.') }, { description: 'The pool\'s with the route\'s over them.' })),
+    timeouts: nullable(object({ connectMs: ms('For a connection.'), headersMs: ms('For a head.'), bodyIdleMs: ms('Between bytes.'), totalMs: ms('For all.'), requestMs: Type.Optional(ms('To receive the request. Left out: server.requestTimeoutMs.')), minUploadBytesPerSecond: ms('Of an upload, with requestMs.') }, { description: 'The pool\'s with the route\'s over them.' })),
     attempt: nullable(object({ headersMs: ms('For a head.'), totalMs: ms('For all.') }, { description: 'What the first attempt gets of them, where retries want a share.' })),
     retry: nullable(RetryOptions)
   }, { description: 'What holds for the request. null where the pool is.' }),

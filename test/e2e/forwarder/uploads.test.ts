@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
-import { test } from 'node:test'
+import { test, type TestContext } from 'node:test'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { answer, answering, send, stall } from '../../support/faulty-upstream.ts'
 import { unlessStalled } from '../../support/gateway.ts'
 import { rawConnect, rawRequest } from '../../support/raw-client.ts'
@@ -23,7 +24,8 @@ for (const framing of Object.keys(framings)) {
       assert.equal((got.json() as { reason: string }).reason, 'request_timeout')
       await until(() => upstream.open.size === 0 && whole !== undefined, { what: 'the upstream\'s connection closed' })
       assert.equal(whole, false)
-      await gateway.left({ counted: 'neutral', status: 408, reason: 'request_timeout' })
+      const { request_id: id } = await gateway.left({ counted: 'neutral', status: 408, reason: 'request_timeout' })
+      assert.match(gateway.app.recorder.find(id as string)?.explanation ?? '', limit === 'bodyIdleMs' ? /in time \(limit 200 ms\)/ : new RegExp(`limit \\w+\\.${limit}`))
     })
   }
 }
@@ -37,6 +39,69 @@ test('a client that uploads slowly but steadily is not cut by bodyIdleMs', async
   const got = await rawRequest(gateway.port, [request('POST', '/', { 'Content-Length': '10' }), ...Array.from({ length: 10 }, () => ['x', 80]).flat()])
   assert.deepEqual([got.status, got.text(), body], [200, 'thanks', 'xxxxxxxxxx'])
   await gateway.left({ counted: 'success', status: 200, bytes: 6 })
+})
+
+/** A gateway whose limit for a whole request is short, with a route of its own limits. */
+const withOwnLimits = (t: TestContext, timeouts: Record<string, number>, pool: Record<string, unknown> = {}): ReturnType<typeof inFront> =>
+  inFront(t, async (socket, incoming) => {
+    const { body, complete } = await incoming.body()
+    if (complete) await send(socket, answer({ body: String(body.length) }))
+  }, {
+    server: { requestTimeoutMs: 300, headersTimeoutMs: 200 },
+    pool,
+    routes: [{ path: '/up/*', pool: 'shop', timeouts }, { path: '/*', pool: 'shop' }]
+  })
+
+const steady = (framing: string): Array<string | number> => Array.from({ length: 16 }, () => [part(framing, 1000), 50]).flat()
+const ending = (framing: string): string => framing === 'chunks' ? '0\r\n\r\n' : ''
+
+for (const framing of Object.keys(framings)) {
+  for (const retries of [0, 1]) {
+    test(`a route with requestMs 0 takes a steady upload for as long as it lasts (${framing}, ${retries} retries), and the listener's limit holds for the next request of its connection`, async (t) => {
+      const { gateway } = await withOwnLimits(t, { requestMs: 0 }, { retry: { retries } })
+      const client = await rawConnect(gateway.port)
+      t.after(() => { client.destroy() })
+      await client.write(request('PUT', '/up/film', framing === 'chunks' ? framings['chunks'] : { 'Content-Length': '16000' }))
+      for (const piece of steady(framing)) await (typeof piece === 'number' ? sleep(piece) : client.write(piece))
+      await client.write(ending(framing))
+      const got = await client.readResponse('PUT')
+      assert.deepEqual([got.status, got.text()], [200, '16000'])
+      await gateway.left({ counted: 'success', status: 200, bytes: 5 })
+      await client.write(request('PUT', '/elsewhere', { 'Content-Length': '5' }))
+      assert.equal((await client.readResponse('PUT')).status, 408)
+    })
+  }
+
+  test(`a client that trickles into a route with requestMs 0 is answered 408 (${framing})`, async (t) => {
+    const { gateway } = await withOwnLimits(t, { requestMs: 0, bodyIdleMs: 400, minUploadBytesPerSecond: 1000 })
+    const got = await rawRequest(gateway.port, [request('PUT', '/up/film', framings[framing]), ...Array.from({ length: 200 }, () => [part(framing, 1), 40]).flat()])
+    assert.deepEqual([got.status, (got.json() as { reason: string }).reason, got.ended], [408, 'request_timeout', 'fin'])
+    const { request_id: id } = await gateway.left({ counted: 'neutral', status: 408, reason: 'request_timeout' })
+    assert.match(gateway.app.recorder.find(id as string)?.explanation ?? '', /minUploadBytesPerSecond wants 400 bytes/)
+  })
+}
+
+test('what is no byte of the body keeps nobody on a route with requestMs 0: extensions and trailers without end', async (t) => {
+  const { gateway } = await withOwnLimits(t, { requestMs: 0, bodyIdleMs: 200, minUploadBytesPerSecond: 0 })
+  for (const [begun, more] of [['2;', 'x'], ['2\r\nab\r\n0\r\n', 'X: 1\r\n']] as const) {
+    const got = await rawRequest(gateway.port, [Buffer.concat([request('PUT', '/up/film', framings['chunks']), Buffer.from(begun)]), ...Array.from({ length: 200 }, () => [more, 40]).flat()])
+    assert.deepEqual([got.status, got.ended], [408, 'fin'])
+    await gateway.left({ counted: 'neutral', status: 408, reason: 'request_timeout' })
+  }
+})
+
+test('a route\'s own requestMs is the time for the whole request, longer or shorter than the listener\'s', async (t) => {
+  const { gateway } = await withOwnLimits(t, { requestMs: 150 })
+  const start = performance.now()
+  const got = await rawRequest(gateway.port, [request('PUT', '/up/film', framings['chunks']), ...steady('chunks')])
+  assert.deepEqual([got.status, (got.json() as { reason: string }).reason], [408, 'request_timeout'])
+  assert.ok(performance.now() - start >= 145)
+  await gateway.left({ counted: 'neutral', status: 408, reason: 'request_timeout' })
+  const longer = await withOwnLimits(t, { requestMs: 700 })
+  const late = await rawRequest(longer.gateway.port, [request('PUT', '/up/film', framings['chunks']), ...steady('chunks'), ...steady('chunks')])
+  assert.deepEqual([late.status, longer.upstream.requests.length], [408, 1])
+  await longer.gateway.left({ counted: 'neutral', status: 408, reason: 'request_timeout' })
+  assert.ok(Number(longer.gateway.lines.all('access')[0]?.['duration_ms']) >= 695)
 })
 
 test('an upstream that stops reading an upload is cut after bodyIdleMs and to blame', async (t) => {

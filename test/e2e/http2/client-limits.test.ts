@@ -2,7 +2,8 @@ import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { connect } from 'node:net'
 import { describe, it, type TestContext } from 'node:test'
-import { answering, rawUpstream, stall, type RawHandler } from '../../support/faulty-upstream.ts'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { answer, answering, rawUpstream, send, stall, type RawHandler } from '../../support/faulty-upstream.ts'
 import { startGateway, type Gateway } from '../../support/gateway.ts'
 import { block, codeOf, codes, data, flags, frame, frameClient, headers, requestFields, rstStream, settings, statusOf, uint32, type Frame, type FrameConnection } from '../../support/http2-frames.ts'
 import { until } from '../../support/wait.ts'
@@ -117,6 +118,28 @@ describe('a client over HTTP/2 that is slow', () => {
     await gateway.left({ counted: 'neutral', status: 408, reason: 'request_timeout' })
   })
 
+  it('but steady may take longer where its route says so, and is answered with 408 where it trickles', async (t) => {
+    const { client, gateway } = await facing(t, async (socket, { body }) => {
+      const { complete } = await body()
+      if (complete) await send(socket, answer({ body: 'thanks' }))
+    }, { headersTimeoutMs: 200, requestTimeoutMs: 300 }, { timeouts: { requestMs: 0, bodyIdleMs: 400, minUploadBytesPerSecond: 1000 } })
+    client.send(headers(1, requestFields('/', 'POST')))
+    for (let i = 0; i < 16; i++) {
+      client.send(data(1, 'x'.repeat(1000)))
+      await sleep(50)
+    }
+    client.send(data(1, '', true))
+    assert.equal(statusOf(await client.first('HEADERS', 1)), 200)
+    await gateway.left({ counted: 'success', status: 200 })
+    client.send(headers(3, requestFields('/', 'POST')))
+    await until(() => {
+      client.send(data(3, 'x'))
+      return client.count('HEADERS') > 1
+    }, { intervalMs: 40 })
+    assert.equal(statusOf(await client.first('HEADERS', 3)), 408)
+    await gateway.left({ counted: 'neutral', status: 408, reason: 'request_timeout' })
+  })
+
   it('to take its answer (a window of nothing) is given up after the idle limit, and its place is free', async (t) => {
     const { client, gateway } = await facing(t, answering({ body: Buffer.alloc(300000) }), {}, { timeouts: { bodyIdleMs: 200 } }, settings([4, 0]))
     client.send(request(1))
@@ -196,8 +219,8 @@ it('a PROXY header before bytes that tell the protocol: both are read, for HTTP/
     socket.write(Buffer.concat([Buffer.from('PROXY TCP4 192.0.2.1 192.0.2.2 1 2\r\n'), bytes]))
     return (await once(socket, 'data') as [Buffer])[0]
   }
-  const answer = await answerTo(Buffer.from('GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n'))
-  assert.match(answer.toString('latin1'), /^HTTP\/1.1 200 /)
+  const first = await answerTo(Buffer.from('GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n'))
+  assert.match(first.toString('latin1'), /^HTTP\/1.1 200 /)
   // Its SETTINGS.
   assert.equal((await answerTo(Buffer.concat([Buffer.from('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n'), settings(), request(1)])))[3], 4)
   await until(() => gateway.lines.all('access').length === 2)

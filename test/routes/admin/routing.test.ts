@@ -8,7 +8,7 @@ import upstreamPools from '../../../plugins/upstream-pools.ts'
 import edge from '../../../plugins/edge.ts'
 import adminRoutes, { type AdminRoutesOptions } from '../../../routes/admin/index.ts'
 
-const timeouts = { connectMs: 1000, headersMs: 2000, bodyIdleMs: 3000, totalMs: 9000 }
+const timeouts = { connectMs: 1000, headersMs: 2000, bodyIdleMs: 3000, totalMs: 9000, minUploadBytesPerSecond: 200 }
 const upstreams = ['http://127.0.0.1:9']
 const health = { enabled: false }
 
@@ -89,7 +89,7 @@ test('the route of a request is told without sending it: which, by which rule, w
 
 test('limits are those that hold: the route\'s over the pool\'s, and what an attempt gets of them', async (t) => {
   const app = await withRoutes(t, [
-    { path: '/a', pool: 'shop', timeouts: { headersMs: 8000, totalMs: 6000 }, retry: { retries: 1 }, priority: 'high', maxBodyBytes: 1000, rateLimit: { max: 5 } },
+    { path: '/a', pool: 'shop', timeouts: { headersMs: 8000, totalMs: 6000, requestMs: 0 }, retry: { retries: 1 }, priority: 'high', maxBodyBytes: 1000, rateLimit: { max: 5 } },
     { path: '/b', pool: 'shop', retry: { retries: 0 } },
     { path: '/c', disabled: {} }
   ], { config: () => ({ server: { maxBodyBytes: 7 } }) })
@@ -99,7 +99,7 @@ test('limits are those that hold: the route\'s over the pool\'s, and what an att
     priority: 'high',
     maxBodyBytes: 1000,
     rateLimit: { max: 5, windowMs: 60000, by: 'client-address', maxKeys: 10000 },
-    timeouts: { ...timeouts, headersMs: 8000, totalMs: 6000 },
+    timeouts: { ...timeouts, headersMs: 8000, totalMs: 6000, requestMs: 0 },
     // Two attempts share the six seconds.
     attempt: { headersMs: 3000, totalMs: 6000 },
     retry: 1
