@@ -35,8 +35,11 @@ export function echoing ({ method, target }: StrictRequest): Reply {
   return method === 'HEAD' ? bytes.subarray(0, bytes.length - Buffer.byteLength(target, 'latin1')) : bytes
 }
 
-/** An upstream that takes nothing but HTTP/1.1 by the letter, and writes down all that came. */
-export async function recorder (t: Pick<TestContext, 'after'>, reply: (request: Recorded) => Reply = echoing): Promise<Recorder> {
+/**
+ * An upstream that takes nothing but HTTP/1.1 by the letter, and writes down all that came.
+ * @param early what it says to a request of which it has the head alone, and reads on; null: it waits for all of it
+ */
+export async function recorder (t: Pick<TestContext, 'after'>, reply: (request: Recorded) => Reply = echoing, early: (target: string) => Reply = () => null): Promise<Recorder> {
   const open = new Set<Socket>()
   const partial = new Set<Socket>()
   const requests: Recorded[] = []
@@ -47,6 +50,13 @@ export async function recorder (t: Pick<TestContext, 'after'>, reply: (request: 
   const server = createServer({ noDelay: true }, (socket) => {
     const connection = ++connections
     let rest: Buffer = Buffer.alloc(0)
+    let answered = false
+    const say = (said: Reply): void => {
+      if (said === null) return
+      if (Buffer.isBuffer(said)) socket.write(said)
+      else if (said.close) socket.end(said.bytes)
+      else socket.write(said.bytes)
+    }
     open.add(socket)
     socket.on('error', () => {})
     socket.on('close', () => {
@@ -57,7 +67,13 @@ export async function recorder (t: Pick<TestContext, 'after'>, reply: (request: 
       rest = rest.length === 0 ? bytes : Buffer.concat([rest, bytes])
       while (rest.length > 0 && socket.writable) {
         const step = strictRequest(rest)
-        if (step.kind === 'more') break
+        if (step.kind === 'more') {
+          if (answered || !rest.includes('\r\n\r\n')) break
+          const said = early(rest.toString('latin1').split(' ', 2)[1] ?? '')
+          answered = said !== null
+          say(said)
+          break
+        }
         if (step.kind === 'problem') {
           problems.push(`${step.what} in ${JSON.stringify(rest.toString('latin1').slice(0, 1000))}`)
           rest = Buffer.alloc(0)
@@ -67,11 +83,8 @@ export async function recorder (t: Pick<TestContext, 'after'>, reply: (request: 
         rest = rest.subarray(step.used)
         const request = { ...step.request, connection }
         requests.push(request)
-        const said = reply(request)
-        if (said === null) continue
-        if (Buffer.isBuffer(said)) socket.write(said)
-        else if (said.close) socket.end(said.bytes)
-        else socket.write(said.bytes)
+        if (!answered) say(reply(request))
+        answered = false
       }
       if (rest.length > 0) partial.add(socket)
       else partial.delete(socket)
