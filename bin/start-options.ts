@@ -26,12 +26,41 @@ with neither it serves an embedded demo.
 ${Object.entries(startOptions).map(([name, option]) => `  ${'short' in option ? `-${option.short}, ` : '    '}--${name.padEnd(18)} ${option.text}`).join('\n')}
 `
 
+interface Judged { option: 'port' | 'log-level' | 'close-grace-delay', variables: readonly string[], takes: (text: string) => boolean, is: string }
+
+const levels = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent']
+
+/** What fastify-cli takes as it is, and what would fail only after all else has been started; and the variables in which it looks, in its order. */
+const judged: readonly Judged[] = [
+  { option: 'port', variables: ['FASTIFY_PORT', 'PORT'], takes: (text) => /^\d{1,5}$/.test(text) && Number(text) <= 65535, is: 'a number from 0 to 65535' },
+  { option: 'log-level', variables: ['FASTIFY_LOG_LEVEL'], takes: (text) => levels.includes(text), is: `one of ${levels.join(', ')}` },
+  { option: 'close-grace-delay', variables: ['FASTIFY_CLOSE_GRACE_DELAY'], takes: (text) => /^\d{1,10}$/.test(text) && Number(text) <= 2147483647, is: 'a number of milliseconds' }
+]
+
+/** The first of these variables that is set, and to something: an empty one is none. */
+export const setVariable = (variables: readonly string[], environment: NodeJS.ProcessEnv): string | undefined =>
+  variables.find((name) => (environment[name] ?? '') !== '')
+
+/** What is wrong with the variables that fastify-cli reads where no argument says otherwise; null where nothing is. */
+export function environmentProblem (argv: string[], environment: NodeJS.ProcessEnv): string | null {
+  const { values } = parseArgs({ args: argv, options: startOptions, strict: false, allowPositionals: true })
+  for (const { option, variables, takes, is } of judged) {
+    const name = setVariable(variables, environment)
+    const unused = values[option] !== undefined || (option === 'port' && (values.socket !== undefined || setVariable(['FASTIFY_SOCKET'], environment) !== undefined))
+    if (name !== undefined && !unused && !takes(environment[name] as string)) return `${name} must be ${is}, not "${environment[name]}"`
+  }
+  return null
+}
+
 /** What is wrong with the arguments, for people; null where nothing is. */
 export function startProblem (argv: string[]): string | null {
   try {
-    const { positionals, values: { port } } = parseArgs({ args: argv, options: startOptions, strict: true, allowPositionals: true })
+    const { positionals, values } = parseArgs({ args: argv, options: startOptions, strict: true, allowPositionals: true })
     const [file] = positionals
-    if (port !== undefined && !(/^\d{1,5}$/.test(port) && Number(port) <= 65535)) return `--port must be a number from 0 to 65535, not "${port}"`
+    for (const { option, takes, is } of judged) {
+      const value = values[option]
+      if (value !== undefined && !takes(value)) return `--${option} must be ${is}, not "${value}"`
+    }
     return file === undefined ? null : `"${file}" is no option. A configuration file is named by BREAKWATER_CONFIG: BREAKWATER_CONFIG=${file} breakwater start`
   } catch (error) {
     const { message } = error as Error

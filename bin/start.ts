@@ -4,7 +4,7 @@ import { ConfigError, formatConfigError } from '../config/error.ts'
 import { loadConfig } from '../config/load.ts'
 import { mergeRepeatedSignals } from './signals.ts'
 import type { Option, OwnCommand } from './cli/command.ts'
-import { startOptions, startProblem, startUsage } from './start-options.ts'
+import { environmentProblem, setVariable, startOptions, startProblem, startUsage } from './start-options.ts'
 
 /** What fastify-cli adds to our own times before it kills the process, in ms: our drain has to be the one that decides. */
 const marginMs = 2000
@@ -23,6 +23,11 @@ export async function startCommand (argv: string[]): Promise<number | null> {
     process.stderr.write(`breakwater start: ${problem}\n\n${startUsage}`)
     return 2
   }
+  const misset = environmentProblem(argv, process.env)
+  if (misset !== null) {
+    process.stderr.write(`breakwater start: ${misset}\n`)
+    return 2
+  }
   let graceMs: number
   try {
     const { delayMs, graceMs: wanted } = loadConfig().config.server.shutdown
@@ -34,13 +39,13 @@ export async function startCommand (argv: string[]): Promise<number | null> {
   }
   const given = new Set(argv.map((each) => each.split('=')[0]))
   const unlessGiven = (names: string[], variable: string, value: string): string[] =>
-    names.some((name) => given.has(name)) || process.env[variable] !== undefined ? [] : [names[0] as string, value]
+    names.some((name) => given.has(name)) || setVariable([variable], process.env) !== undefined ? [] : [names[0] as string, value]
   const args = [
     '--options',
     ...unlessGiven(['-l', '--log-level'], 'FASTIFY_LOG_LEVEL', 'info'),
     ...unlessGiven(['-g', '--close-grace-delay'], 'FASTIFY_CLOSE_GRACE_DELAY', String(graceMs)),
     ...(given.has('-s') || given.has('--socket') ? [] : unlessGiven(['-a', '--address'], 'FASTIFY_ADDRESS', '127.0.0.1')),
-    ...(given.has('-s') || given.has('--socket') ? [] : process.env['PORT'] !== undefined ? [] : unlessGiven(['-p', '--port'], 'FASTIFY_PORT', '8080')),
+    ...(given.has('-s') || given.has('--socket') ? [] : setVariable(['PORT'], process.env) !== undefined ? [] : unlessGiven(['-p', '--port'], 'FASTIFY_PORT', '8080')),
     ...argv,
     fileURLToPath(new URL('../app.js', import.meta.url))
   ]

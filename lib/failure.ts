@@ -38,7 +38,7 @@ export const failures = {
   rate_limited: { side: 'client', stage: 'route', blames: false, retry: 'never', status: 429, error: 'http_request_denied', title: 'Too many requests' },
   upstream_capacity: { side: 'proxy', stage: 'select', blames: false, retry: 'unsent', status: 503, error: 'connection_limit_reached', title: 'The service is at its limit of concurrent requests' },
   no_upstream_healthy: { side: 'upstream', stage: 'select', blames: false, retry: 'never', status: 503, error: 'destination_unavailable', title: 'No server of this service is healthy' },
-  breaker_open: { side: 'upstream', stage: 'select', blames: false, retry: 'never', status: 503, error: 'destination_unavailable', title: 'The service failed recently and is given time to recover' },
+  breaker_open: { side: 'upstream', stage: 'select', blames: false, retry: 'never', status: 503, error: 'destination_unavailable', title: 'The circuit of this service is open: nothing is sent to it for now' },
   protocol_mismatch: { side: 'proxy', stage: 'select', blames: false, retry: 'never', status: 502, error: 'proxy_configuration_error', title: 'The service does not speak the protocol that this request needs' },
   connect_refused: { side: 'upstream', stage: 'connect', blames: true, retry: 'unsent', status: 502, error: 'connection_refused', title: 'The service refused the connection' },
   connect_timeout: { side: 'upstream', stage: 'connect', blames: true, retry: 'unsent', status: 504, error: 'connection_timeout', title: 'The service did not accept a connection in time' },

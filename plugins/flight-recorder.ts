@@ -87,7 +87,7 @@ const flightRecorder: FastifyPluginAsync<FlightRecorderOptions> = async (app, { 
 
   const absences: Record<Absence, () => string> = {
     not_kept: () => `it was answered well, in less than ${recorder.options.slowMs} ms and at the first attempt, and is not in the sample (${recorder.options.sampleRatio} of such requests)`,
-    too_old: () => `its record has made room for newer ones: the oldest that is kept is of ${iso(ring.oldestAt ?? Date.now())} (recorder.maxBytes is ${ring.bytes > 0 ? recorder.options.maxBytes : 0})`,
+    too_old: () => `its record ${ring.oldestAt === null ? 'was given up, and none is kept now' : `has made room for newer ones: the oldest that is kept is of ${iso(ring.oldestAt)}`} (recorder.maxBytes is ${recorder.options.maxBytes})`,
     unknown: () => `no request of this id has ended in this process since ${iso(startedAt)}: it is under way, or another process had it, or it was a probe or an admin call, or so many have come since that it is forgotten`
   }
 

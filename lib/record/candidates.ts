@@ -32,7 +32,7 @@ function detailOf (member: MemberNote, over: PassedOver | undefined, atMs: numbe
     case 'not_needed': return `tier ${member.tier ?? 0}: the tiers before it carry all traffic`
     case 'tried': return 'had been tried for this request already'
     case 'capacity': return over === undefined ? 'had no room' : room(over)
-    case 'breaker_open': return `breaker open${reopening(member, atMs)}${evidence(member)}`
+    case 'breaker_open': return `breaker ${opened(member)}${reopening(member, atMs)}${evidence(member)}`
     case 'breaker_half_open': return `breaker half-open, all of its probes out${probes(member)}${evidence(member)}`
     case 'unhealthy': return checks(member)
     case 'unchecked': return 'no health check has ended yet'
@@ -51,6 +51,11 @@ function room ({ inFlight, limit, waiting, maxWaiting }: PassedOver): string {
 
 function reopening ({ reopenAt }: MemberNote, atMs: number): string {
   return reopenAt === null ? '' : `, admits again in ${milliseconds(Math.max(0, reopenAt - atMs))}`
+}
+
+function opened ({ breaker }: MemberNote): string {
+  if (breaker?.forced?.state !== 'open') return 'open'
+  return `forced open${breaker.forced.reason === null ? '' : ` (${breaker.forced.reason})`}`
 }
 
 function evidence ({ breaker }: MemberNote): string {

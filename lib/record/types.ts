@@ -29,7 +29,7 @@ export interface MemberNote<Time = number> {
   readonly state: BreakerState | null
   readonly reopenAt: Time | null
   /** Of its breaker, while that is not closed or has failures in a row. */
-  readonly breaker?: { readonly consecutiveFailures: number, readonly total: number, readonly failures: number, readonly openCount: number, readonly probes: { readonly batch: number, readonly inFlight: number, readonly settled: number, readonly failed: number } }
+  readonly breaker?: { readonly consecutiveFailures: number, readonly total: number, readonly failures: number, readonly openCount: number, readonly probes: { readonly batch: number, readonly inFlight: number, readonly settled: number, readonly failed: number }, readonly forced?: { readonly state: 'open' | 'closed', readonly reason: string | null } }
   /** Of its checks, while it is not healthy, or would not be if it were not held. */
   readonly health?: { readonly healthy: boolean, readonly held: boolean, readonly since: string, readonly streak: number, readonly lastCheck: { readonly at: string, readonly passed: boolean, readonly status: number | null, readonly cause: string, readonly ms: number } | null }
   readonly ejectedUntil?: Time

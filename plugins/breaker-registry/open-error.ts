@@ -11,7 +11,7 @@ export class BreakerOpenError extends Error {
   readonly retryAfterMs: number
 
   constructor (pool: string, upstream: string, retryAfterMs: number) {
-    super('The service failed recently and is given time to recover')
+    super('The circuit of this service is open: nothing is sent to it for now')
     this.pool = pool
     this.upstream = upstream
     this.retryAfterMs = retryAfterMs

@@ -86,8 +86,8 @@ function whyOf (lane: UpstreamLane, { draining, weight, checked, healthy, ejecte
 const tenths = (epochMs: number): number => Math.round(epochMs / 100) * 100
 
 /** Of a breaker that has something to tell. */
-function numbers ({ consecutiveFailures, window: { total, failures }, openCount, probes: { batch, inFlight, settled, failed } }: BreakerSnapshot): MemberNote['breaker'] & object {
-  return { consecutiveFailures, total, failures, openCount, probes: { batch, inFlight, settled, failed } }
+function numbers ({ consecutiveFailures, window: { total, failures }, openCount, probes: { batch, inFlight, settled, failed }, force }: BreakerSnapshot): MemberNote['breaker'] & object {
+  return { consecutiveFailures, total, failures, openCount, probes: { batch, inFlight, settled, failed }, ...force !== null && { forced: { state: force.state, reason: force.reason } } }
 }
 
 /** Who would be passed over now for want of room or of a permit, of those that the roster has in. @param but the one that was picked; -1: nobody was */

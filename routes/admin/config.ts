@@ -23,8 +23,10 @@ export function configRoutes (app: FastifyInstance, source: FastifyInstance, con
   write(app, '/config/reload', {
     summary: 'Read the configuration again and swap it in', body: ReasonBody, reply: ConfigValid, replies: { 422: ConfigInvalid }
   }, async (request, reply) => {
-    recordWrite(source, { action: 'config_reload', reason: request.body.reason ?? null })
-    return answer(reply, await source.configuration.reload('admin'))
+    const verdict = await source.configuration.reload('admin')
+    // what was refused has an event of its own, config_rejected
+    if (verdict.valid) recordWrite(source, { action: 'config_reload', reason: request.body.reason ?? null })
+    return answer(reply, verdict)
   })
 }
 

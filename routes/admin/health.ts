@@ -11,7 +11,10 @@ export function healthRoutes (app: FastifyInstance, source: FastifyInstance): vo
     summary: 'Check an upstream now; the result counts', params: UpstreamParams, body: ReasonBody, reply: CheckView
   }, async (request) => {
     const { pool, upstream } = request.params
-    if (source.health.get(pool, upstream) === undefined) throw new AdminError(404, `pool "${pool}" has no upstream "${upstream}"`)
+    if (source.health.get(pool, upstream) === undefined) {
+      const known = source.health.list().some((each) => each.pool === pool)
+      throw new AdminError(404, known ? `pool "${pool}" has no upstream "${upstream}"` : `no upstream of a pool "${pool}" is checked`)
+    }
     const check = await source.health.checkNow(pool, upstream)
     recordWrite(source, { action: 'health_check', pool, upstream, reason: request.body.reason ?? null })
     return { ...source.health.get(pool, upstream), check }

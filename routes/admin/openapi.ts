@@ -64,7 +64,9 @@ class Document {
   }
 
   #content (schema: unknown, types: readonly string[]): Json {
-    return Object.fromEntries(types.map((type) => [type, { schema: this.#shown(schema) }]))
+    // What is an object in JSON is read by people in another type.
+    const isText = (type: string): boolean => type.startsWith('text/') && (schema as Json)['type'] !== 'string'
+    return Object.fromEntries(types.map((type) => [type, { schema: isText(type) ? { type: 'string' } : this.#shown(schema) }]))
   }
 
   #responses (response: Record<string, Json>, produces: readonly string[]): Json {

@@ -15,7 +15,7 @@ export function requestRoutes (app: FastifyInstance, source: FastifyInstance): v
   })
 
   read(app, '/requests/:requestId', {
-    summary: 'Why a request ended as it did; as readable text with Accept: text/plain', params: RequestParams, reply: RequestView
+    summary: 'Why a request ended as it did; as readable text with Accept: text/plain', params: RequestParams, reply: RequestView, produces: ['application/json', 'text/plain']
   }, async (request, reply) => {
     const { requestId } = request.params
     const record = recorder.find(requestId)

@@ -4,7 +4,7 @@ import { dirname, join } from 'node:path'
 import { test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { mergeRepeatedSignals } from '../../bin/signals.ts'
-import { startProblem } from '../../bin/start-options.ts'
+import { environmentProblem, startProblem } from '../../bin/start-options.ts'
 import { spawnNode } from '../support/process.ts'
 import { rawConnect } from '../support/raw-client.ts'
 
@@ -30,11 +30,28 @@ test('arguments that mean nothing to the proxy are named', () => {
   equal(startProblem(['--prot', '1']), 'unknown option --prot; did you mean --port?')
   equal(startProblem(['-p', 'abc']), '--port must be a number from 0 to 65535, not "abc"')
   match(startProblem(['--prefix', '/x']) ?? '', /--prefix/)
+  equal(startProblem(['-l', 'loud']), '--log-level must be one of fatal, error, warn, info, debug, trace, silent, not "loud"')
+  equal(startProblem(['-g', '5s']), '--close-grace-delay must be a number of milliseconds, not "5s"')
+})
+
+test('so are variables, unless an argument goes before them; an empty one is none', () => {
+  const cases: Array<[string[], NodeJS.ProcessEnv, string | null]> = [
+    [[], { FASTIFY_PORT: 'abc', PORT: '80' }, 'FASTIFY_PORT must be a number from 0 to 65535, not "abc"'],
+    [[], { PORT: '65536' }, 'PORT must be a number from 0 to 65535, not "65536"'],
+    [[], { FASTIFY_PORT: '0', PORT: 'abc' }, null],
+    [['-p', '1'], { FASTIFY_PORT: 'abc' }, null],
+    [['-s', '/run/x'], { PORT: 'abc' }, null],
+    [[], { PORT: '', FASTIFY_LOG_LEVEL: '' }, null],
+    [[], { FASTIFY_LOG_LEVEL: 'loud' }, 'FASTIFY_LOG_LEVEL must be one of fatal, error, warn, info, debug, trace, silent, not "loud"'],
+    [[], { FASTIFY_CLOSE_GRACE_DELAY: '10s' }, 'FASTIFY_CLOSE_GRACE_DELAY must be a number of milliseconds, not "10s"']
+  ]
+  for (const [argv, environment, problem] of cases) equal(environmentProblem(argv, environment), problem, JSON.stringify([argv, environment]))
 })
 
 test('breakwater start refuses wrong arguments with exit code 2, and helps with 0', async (t) => {
   equal((await spawnNode(t, [cli, 'start', '--bogus']).exit).code, 2)
   equal((await spawnNode(t, [cli, 'start', 'file.yaml']).exit).code, 2)
+  equal((await spawnNode(t, [cli, 'start'], { env: { PORT: 'abc', FASTIFY_PORT: undefined } }).exit).code, 2)
   equal((await spawnNode(t, [cli, 'start', '--help']).exit).code, 0)
 })
 

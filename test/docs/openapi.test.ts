@@ -41,6 +41,12 @@ test('every operation has a summary, an id of its own, each parameter of its pat
   }
 })
 
+test('a record can be had as JSON and as text, and the document says what each is', () => {
+  const { content } = kept.paths['/requests/{requestId}']?.['get']?.responses['200'] ?? {}
+  deepEqual(Object.keys(content ?? {}), ['application/json', 'text/plain'])
+  deepEqual(content?.['text/plain'], { schema: { type: 'string' } })
+})
+
 test('only the probes are told to be free where a token is configured', () => {
   deepEqual(operations.filter(({ operation }) => operation.security?.length === 0).map(({ path }) => path), ['/livez', '/readyz'])
 })

@@ -147,7 +147,7 @@ test('a flood of failures takes no more memory than it may, and what had to go i
       gateway.lines.lines.length = 0
     }
   }
-  gateway.app.breakers.get('shop', gateway.upstream().id).force('open', 600000)
+  gateway.app.breakers.get('shop', gateway.upstream().id).force('open', 600000, 'a drill')
   await flood(500)
   gc()
   const before = process.memoryUsage().heapUsed
@@ -158,7 +158,12 @@ test('a flood of failures takes no more memory than it may, and what had to go i
   // They would take nine megabytes. Code that is compiled meanwhile counts too.
   assert.ok(grown < maxBytes + 3 * 1048576, `${grown} bytes of heap`)
   assert.equal(recorder.find(first.requestId), undefined)
-  assert.match(recorder.whyMissing(first.requestId), /^its record has made room for newer ones: the oldest that is kept is of \d{4}-/)
+  assert.match(recorder.whyMissing(first.requestId), /^its record has made room for newer ones: the oldest that is kept is of \d{4}-\S+ \(recorder\.maxBytes is 2097152\)$/)
+  const [refused] = recorder.list({ limit: 1 })
+  assert.match(refused?.explanation ?? '', /: breaker forced open \(a drill\), admits again in /)
+  recorder.configure({ enabled: false })
+  recorder.configure({ maxBytes })
+  assert.equal(recorder.whyMissing(refused?.requestId ?? ''), 'its record was given up, and none is kept now (recorder.maxBytes is 2097152)')
 })
 
 test('it works alone, with what there is', async (t) => {

@@ -99,6 +99,7 @@ test('the admin routes judge, compare and reload', async (t) => {
   await untilServedBy(running, 'b')
   const { json } = await running.admin('/events')
   const types = (json['events'] as Array<Record<string, unknown>>).map(({ type }) => type)
+  equal(types.filter((type) => type === 'admin_write').length, 1, 'what was refused was not done')
   for (const type of ['config_rejected', 'config_reloaded', 'admin_write', 'members_changed']) ok(types.includes(type), type)
 })
 

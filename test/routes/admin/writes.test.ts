@@ -99,6 +99,7 @@ test('wrong requests are refused with a problem that names what is wrong', async
     ['POST', '/admin/breakers/shop/nobody:1/reset', json, '{}', 404, /nobody:1/],
     ['POST', '/admin/pools/nowhere/upstreams/127.0.0.1:9/drain', json, '{}', 404, /there is no pool "nowhere"/],
     ['POST', '/admin/health/shop/nobody:1/check', json, '{}', 404, /nobody:1/],
+    ['POST', '/admin/health/nowhere/nobody:1/check', json, '{}', 404, /^no upstream of a pool "nowhere" is checked$/],
     ['GET', '/admin/pools/nowhere', {}, undefined, 404, /nowhere/],
     ['GET', '/admin/breakers/nowhere/127.0.0.1:9', {}, undefined, 404, /nowhere/],
     ['GET', '/admin/events?since=-1', {}, undefined, 400, /^querystring\.since must be >= 0$/],
