@@ -16,6 +16,8 @@ import { refuse } from './refusal.ts'
 export interface ParserError extends NodeJS.ErrnoException {
   /** The method of the request, where it was read. */
   method?: string
+  /** What the client is told in place of what the reason says. */
+  detail?: string
 }
 
 export interface Malformed {
@@ -25,6 +27,7 @@ export interface Malformed {
   readonly reply: FastifyReply | null
   /** Of our answer, where there is no request to have one. */
   readonly requestId: string
+  readonly detail: string | undefined
   /** Body bytes of our answer. */
   bytes: number
 }
@@ -52,7 +55,7 @@ function verdictOn (error: ParserError, socket: Socket): Malformed | null {
   const reply = unfinishedOn(socket)
   // A body that ends in the middle: the client left.
   if (reply !== null && error.code === 'HPE_INVALID_EOF_STATE') return null
-  return { reason, method: error.method ?? null, reply, requestId: randomUUID(), bytes: 0 }
+  return { reason, method: error.method ?? null, reply, requestId: randomUUID(), detail: error.detail, bytes: 0 }
 }
 
 /** The request whose body is still being read, or null. */
@@ -107,11 +110,11 @@ export function refuseConnect (this: Server, { method }: IncomingMessage, stream
 function answerBare (socket: Socket, verdict: Malformed, requestIdHeader: string | undefined): void {
   hearNoMore(socket)
   const latest = latestReplyOn(socket)
-  const { reason, requestId } = verdict
+  const { reason, requestId, detail } = verdict
   const end = (): void => {
     if (socket.writable) {
-      verdict.bytes = problem(reason, requestId).body.length
-      socket.end(rawProblem(reason, requestId, requestIdHeader))
+      verdict.bytes = problem(reason, requestId, detail).body.length
+      socket.end(rawProblem(reason, requestId, requestIdHeader, detail))
     }
     closeGently(socket, lingerMs)
   }

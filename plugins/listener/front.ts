@@ -12,7 +12,8 @@ import type { Socket } from 'node:net'
 import type { TLSSocket } from 'node:tls'
 import { compileTrust, plainAddress, type Trust } from '../../lib/http/trust.ts'
 import type { ProxyHeader } from '../../lib/http/proxy-protocol.ts'
-import { readPreface, readProxyHeader, standIn } from './opening.ts'
+import type { ParserError } from '../malformed.ts'
+import { readForTls, readPreface, readProxyHeader, standIn } from './opening.ts'
 import type { TlsTermination } from './tls.ts'
 
 export interface FrontOptions {
@@ -133,7 +134,10 @@ export class Front {
   #chooseProtocol (socket: RawSocket): void {
     const { tls, cleartext } = this.#options
     if (tls !== null) {
-      tls.server.emit('connection', socket)
+      readForTls(socket, (isHttp) => {
+        if (isHttp) this.#refuseHttp(socket)
+        else tls.server.emit('connection', socket)
+      })
     } else if (cleartext) {
       readPreface(socket, (isHttp2) => {
         if (isHttp2) this.#serveHttp2(socket, socket)
@@ -142,6 +146,13 @@ export class Front {
     } else {
       this.#serveHttp1(socket)
     }
+  }
+
+  /** What is no TLS is refused like anything that is no HTTP, in clear: whoever asks by http:// is told. */
+  #refuseHttp (socket: RawSocket): void {
+    this.#ready(socket)
+    const error: ParserError = Object.assign(new Error('plain HTTP'), { code: 'HPE_INVALID_CONSTANT', detail: 'This port speaks TLS: ask by https://' })
+    if (!this.#announce('clientError', error, socket)) socket.destroy()
   }
 
   #secured (socket: WrappingSocket): void {

@@ -1,5 +1,6 @@
 /** What happens on a connection before its first request: whose it is, and which protocol it speaks. */
 import type { Socket } from 'node:net'
+import { beginsAsHttp } from '../../lib/http/plain-http.ts'
 import { parsePreface } from '../../lib/http/preface.ts'
 import { parseProxyHeader, type ProxyHeader } from '../../lib/http/proxy-protocol.ts'
 
@@ -51,6 +52,17 @@ export function readPreface (socket: Socket, done: (isHttp2: boolean) => void): 
     isHttp2 = found
     return 0
   }, () => { done(isHttp2) })
+}
+
+/** Tells whether the client begins a request of HTTP where TLS was expected. */
+export function readForTls (socket: Socket, done: (isHttp: boolean) => void): void {
+  let isHttp = false
+  readBeginning(socket, (bytes) => {
+    const found = beginsAsHttp(bytes)
+    if (found === 'more') return -1
+    isHttp = found
+    return 0
+  }, () => { done(isHttp) })
 }
 
 /** Makes a socket tell the addresses that a load balancer has told, in the place of the load balancer's own. */

@@ -87,11 +87,39 @@ test('a client that is slow to make TLS, or makes none, is closed in time', asyn
     await connection.write(bytes)
     assert.equal((await connection.readAll()).length, 0)
   }
-  const { raw } = await rawRequest(gateway.port, get)
+  const { raw } = await rawRequest(gateway.port, Buffer.alloc(100, 0x17))
   assert.doesNotMatch(raw.toString('latin1'), /HTTP/)
   assert.deepEqual(gateway.lines.all('access'), [])
   await until(() => gateway.lines.all('connection_failed').length === 2)
   assert.deepEqual(gateway.lines.all('connection_failed').map(({ failure }) => failure), ['opening_timeout', 'tls_handshake'])
+})
+
+test('whoever speaks HTTP without TLS to the port of TLS is told so, whole and once, and others are served', async (t) => {
+  const folder = new Folder(t)
+  const gateway = await startListener(t, { headersTimeoutMs: 300, proxyProtocolFrom: ['127.0.0.2'], tls: { certificates: [folder.issue('shop.example')] } })
+  const body = 'x'.repeat(100_000)
+  const cases: Array<[string, string | string[], object?]> = [
+    ['a request', get],
+    ['two', get + get],
+    ['a method that goes on in another packet', ['DEL', 'ETE / HTTP/1.1\r\nHost: a\r\n\r\n']],
+    ['a body behind it', [`POST / HTTP/1.1\r\nHost: a\r\nContent-Length: ${body.length}\r\n\r\n`, body]],
+    ['HTTP/2 with prior knowledge', 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n'],
+    ['behind a PROXY header', `PROXY TCP4 192.0.2.7 192.0.2.8 1 443\r\n${get}`, { localAddress: '127.0.0.2' }]
+  ]
+  for (const [name, bytes, options] of cases) {
+    const pieces = [bytes].flat().flatMap((piece) => [piece, 20])
+    const response = await rawRequest(gateway.port, pieces, { methods: ['GET'], until: 'close', ...options })
+    assert.deepEqual([response.status, response.header('connection'), response.responses.length, response.ended], [400, 'close', 1, 'fin'], name)
+    assert.deepEqual((response.json() as { reason: string, detail: string }), { ...response.json() as object, reason: 'bad_request', detail: 'This port speaks TLS: ask by https://' })
+  }
+  await until(() => gateway.lines.all('access').length === cases.length)
+  const lines = gateway.lines.all('access')
+  for (const line of lines) assert.deepEqual([line['method'], line['path'], line['status'], line['reason']], [null, null, 400, 'bad_request'])
+  assert.equal(lines.at(-1)?.['client_ip'], '192.0.2.7')
+  // A method that never ends, and what is neither.
+  for (const bytes of ['GET', 'A'.repeat(40), 'get / HTTP/1.1\r\n\r\n', ' ']) assert.equal((await rawRequest(gateway.port, bytes, { until: 'close' })).raw.toString('latin1').includes('HTTP'), false)
+  assert.match((await ask(gateway.port)).text, /^HTTP\/1\.1 200 /)
+  assert.equal(gateway.lines.all('access').length, cases.length + 1)
 })
 
 test('a slow head over TLS gets its answer, as without TLS', async (t) => {
