@@ -19,6 +19,7 @@ import { socketOf, type ClientRequest } from './http2/client-request.ts'
 import type { Flood } from './http2/client-sessions.ts'
 import { isHttp2 } from './http2/is-http2.ts'
 import { refuse } from './refusal.ts'
+import { Repeats } from './repeats.ts'
 import { mayHaveLostFollowers } from './upgrading-message.ts'
 import { closeWithConnection } from './waiting-responses.ts'
 
@@ -265,7 +266,9 @@ const edge: FastifyPluginAsync<EdgeOptions> = async (app, options) => {
   // Asked now, as the system forgets who the peer was when that breaks the connection.
   app.server.on('connection', (socket: Socket) => { peerAt(socket) })
   app.server.on('session', (session: ServerHttp2Session) => { peerAt(socketOf(session), '2.0') })
-  app.server.on('flood', ({ what, address }: Flood) => { app.log.warn({ what, client_ip: address }, 'http2_flood') })
+  const floods = new Repeats<Flood['what'], string>((what, count, client_ip) => { app.log.warn({ what, client_ip, count }, 'http2_flood') })
+  app.server.on('flood', ({ what, address }: Flood) => { floods.add(what, address) })
+  app.addHook('onClose', async () => { floods.close() })
   app.decorateRequest('exchange', null as unknown as Exchange)
   app.addHook('onRequest', (request, reply, done) => {
     // A request behind the last one stops here: without an answer, a line, or a trace anywhere.

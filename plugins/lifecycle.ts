@@ -15,6 +15,7 @@ import { retryAfter } from '../lib/http/problem.ts'
 import { systemRandom, type Random } from '../lib/random.ts'
 import type {} from './edge.ts'
 import { socketOf } from './http2/client-request.ts'
+import { cutSession } from './http2/cut.ts'
 import { isHttp2 } from './http2/is-http2.ts'
 import { refuse } from './refusal.ts'
 import { tunnelOn } from './tunnels.ts'
@@ -132,7 +133,7 @@ const lifecycle: FastifyPluginAsync<LifecycleOptions> = async (app, { delayMs = 
     }
     for (const session of sessions) {
       for (const exchange of openOn(socketOf(session))) exchange.fail('draining')
-      session.destroy()
+      cutSession(session)
     }
   }
 

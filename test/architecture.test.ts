@@ -106,6 +106,7 @@ const sharedHelpers: Record<string, string> = {
   'plugins/connection.ts': 'how a response is broken off, and how an early answer lets the client finish',
   'plugins/file-watch.ts': 'tells of a new content of a file, however it came there',
   'plugins/exact-timer.ts': 'a timer that knows when the loop itself stalled',
+  'plugins/repeats.ts': 'one line in ten seconds of what strangers can make happen',
   'plugins/raw-problem.ts': 'a problem document for a connection without a request',
   'plugins/refusal.ts': 'how a request is refused, and that it gets one answer',
   'plugins/waiting-responses.ts': 'a close for responses that wait behind another one',
@@ -117,6 +118,7 @@ const sharedHelpers: Record<string, string> = {
   'plugins/http2/client-request.ts': 'a request over HTTP/2 as HTTP/1 would have brought it',
   'plugins/http2/client-response.ts': 'a response over HTTP/2 as HTTP/1 has them',
   'plugins/http2/client-sessions.ts': 'time limits and floods of clients\' sessions',
+  'plugins/http2/cut.ts': 'how a client\'s session ends, whatever state it is in',
   'plugins/http2/is-http2.ts': 'which requests came on a stream of HTTP/2',
   'plugins/http2/errors.ts': 'what ends an exchange over HTTP/2, as it is classified',
   'plugins/upgrading-message.ts': 'the message class of a server that carries WebSockets'

@@ -1,6 +1,7 @@
 import { constants, type ServerHttp2Session, type ServerHttp2Stream } from 'node:http2'
 import type { Socket } from 'node:net'
 import type { ClientRequest } from './client-request.ts'
+import { cutSession } from './cut.ts'
 
 export interface ClientSessionLimits {
   /** Time to receive a request's head, and for a new session to begin its first one, in ms. */
@@ -32,11 +33,13 @@ interface State {
   /** Requests that have not come whole. */
   readonly pending: Set<ClientRequest>
   readonly socket: Socket
+  /** Monotonic time since which only the end of its connection is waited for; -1: it is not. */
+  overSince: number
   /** Bytes that had come and gone when something last had, and the time at which that was seen. */
   moved: number
   movedAt: number
-  /** It was asked for a sign of life since. */
-  asked: boolean
+  /** Sweeps since it was asked for a sign of life; -1: it was not. */
+  asked: number
   /** It is about to be closed for a flood. */
   calmed: boolean
   second: number
@@ -50,8 +53,11 @@ interface State {
 /** Frames without use for each reset that is allowed. */
 const framesPerReset = 100
 
-/** What our own PING adds to the bytes that have gone. */
-const pingBytes = 17
+/** What our own question adds to the bytes that have gone: a PING, or SETTINGS without a setting, which is shorter. */
+const askedBytes = 17
+
+/** Time for a client to read a GOAWAY and to end its side, in ms. */
+const lingerMs = 1000
 
 const { NGHTTP2_ENHANCE_YOUR_CALM } = constants
 
@@ -64,19 +70,23 @@ export class ClientSessions {
   readonly #onFlood: (flood: Flood) => void
   readonly #sessions = new Map<ServerHttp2Session, State>()
   readonly #sweepMs: number
+  /** So many sweeps take the time for a head. */
+  readonly #patience: number
   #timer: NodeJS.Timeout | null = null
 
   constructor (limits: ClientSessionLimits, onFlood: (flood: Flood) => void) {
     this.#limits = limits
     this.#onFlood = onFlood
     this.#sweepMs = Math.min(1000, Math.max(50, Math.floor(Math.min(limits.headersMs, limits.keepAliveMs) / 10)))
+    this.#patience = Math.ceil(limits.headersMs / this.#sweepMs)
   }
 
   add (session: ServerHttp2Session, address: string, socket: Socket): void {
     const now = performance.now()
-    const state: State = { address, open: 0, idleSince: now, used: false, lastStream: 0, unread: 0, unreadSince: 0, pending: new Set(), streams: new Set(), closed: new Set(), socket, moved: 0, movedAt: now, asked: false, calmed: false, second: now, resets: 0, frames: 0 }
+    const state: State = { address, open: 0, idleSince: now, used: false, lastStream: 0, unread: 0, unreadSince: 0, pending: new Set(), streams: new Set(), closed: new Set(), socket, overSince: -1, moved: 0, movedAt: now, asked: -1, calmed: false, second: now, resets: 0, frames: 0 }
     this.#sessions.set(session, state)
-    this.#timer ??= setInterval(() => { this.#sweep() }, this.#sweepMs).unref()
+    // What has come while our own loop stood still is read first.
+    this.#timer ??= setInterval(() => { setImmediate(() => { this.#sweep() }) }, this.#sweepMs).unref()
     const count = (): void => { this.#frame(session, state) }
     session.on('ping', count).on('remoteSettings', count).on('priority', count)
       .on('stream', (stream: ServerHttp2Stream) => { this.#begun(session, state, stream) })
@@ -101,13 +111,14 @@ export class ClientSessions {
     state.streams.add(stream)
     state.used = true
     state.lastStream = Math.max(state.lastStream, stream.id ?? 0)
-    stream.on('priority', () => { this.#frame(session, state) }).on('close', () => {
+    // We break a stream off by destroying it: what closes it before that is the client's doing.
+    let cut = stream.closed
+    stream.on('priority', () => { this.#frame(session, state) }).on('aborted', () => { cut ||= !stream.destroyed }).on('close', () => {
       state.open--
       state.streams.delete(stream)
       state.closed.delete(stream)
       if (state.open === 0) state.idleSince = performance.now()
-      // One that we broke off was destroyed with an error.
-      if (stream.rstCode !== 0 && stream.errored === null) this.#reset(session, state)
+      if (cut || (!isBrokenOff(stream) && (stream.rstCode !== 0 || !stream.headersSent))) this.#reset(session, state)
     })
   }
 
@@ -140,7 +151,7 @@ export class ClientSessions {
     const now = performance.now()
     const { headersMs, keepAliveMs, requestMs } = this.#limits
     for (const [session, state] of this.#sessions) {
-      if (session.destroyed) continue
+      if (this.#lingers(session, state, now)) continue
       for (const request of state.pending) {
         if (request.complete) state.pending.delete(request)
         else if (now - request.receivedAt >= requestMs) {
@@ -150,8 +161,16 @@ export class ClientSessions {
       }
       this.#dropClosed(session, state)
       if (this.#headIsLate(session, state, now) || this.#isDead(session, state, now)) session.destroy(NGHTTP2_ENHANCE_YOUR_CALM as never)
-      else if (state.open === 0 && now - state.idleSince >= (state.used ? keepAliveMs : headersMs) && !session.closed) session.close()
+      else if (state.open === 0 && now - state.idleSince >= (state.used ? keepAliveMs : headersMs)) session.close()
     }
+  }
+
+  /** True where a session is over. Node waits until its client has read all and has ended its own side, for ever; here it has a time for it. */
+  #lingers (session: ServerHttp2Session, state: State, now: number): boolean {
+    if (!session.destroyed && !(session.closed && state.open === 0)) return false
+    if (state.overSince === -1) state.overSince = now
+    else if (now - state.overSince >= lingerMs) cutSession(session)
+    return true
   }
 
   /** What is left to send on a stream that was reset without an error is never sent, and Node waits for it. */
@@ -162,8 +181,9 @@ export class ClientSessions {
         state.closed.add(stream)
         continue
       }
+      // What was never answered is counted when it closes.
+      if (stream.headersSent) this.#reset(session, state)
       stream.destroy()
-      this.#reset(session, state)
     }
   }
 
@@ -183,27 +203,32 @@ export class ClientSessions {
   }
 
   /**
-   * A connection with requests on which nothing moves is asked with a PING, and is dead where nothing comes of it either: its client
-   * is gone, or does not read at all, or nghttp2 has given it up for what came on it. Then it neither reads nor writes any more, does
-   * not see the client's end, and Node tells nobody.
+   * A connection with requests on which nothing moves is asked for a sign of life, and is dead where nothing comes of it either: its
+   * client is gone, or does not read at all, or nghttp2 has given it up for what came on it. Then it neither reads nor writes any more,
+   * does not see the client's end, and Node tells nobody. Behind a GOAWAY Node sends no PING, but SETTINGS, which want an answer, too.
+   * The time for that is counted in sweeps: while our own loop stands still, nobody can be heard.
    */
   #isDead (session: ServerHttp2Session, state: State, now: number): boolean {
     const { socket } = state
     const moved = socket.bytesRead + socket.bytesWritten
-    if (state.open === 0 || moved - state.moved > (state.asked ? pingBytes : 0)) {
+    if (state.open === 0 || moved - state.moved > (state.asked === -1 ? 0 : askedBytes)) {
       state.moved = moved
       state.movedAt = now
-      state.asked = false
+      state.asked = -1
       return false
     }
-    const silentMs = now - state.movedAt
-    if (silentMs < this.#limits.headersMs) return false
-    if (!state.asked) {
-      state.asked = true
-      session.ping(ignore)
-    }
-    return silentMs >= 2 * this.#limits.headersMs
+    if (state.asked !== -1) return ++state.asked >= this.#patience
+    if (now - state.movedAt < this.#limits.headersMs) return false
+    state.asked = 0
+    if (session.closed) session.settings({})
+    else session.ping(ignore)
+    return false
   }
+}
+
+/** We destroyed it with an error. Node's own error says that it was reset, by the client or by nghttp2 for what the client sent. */
+function isBrokenOff ({ errored }: ServerHttp2Stream): boolean {
+  return errored !== null && (errored as NodeJS.ErrnoException).code !== 'ERR_HTTP2_STREAM_ERROR'
 }
 
 function ignore (): void {}

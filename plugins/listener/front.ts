@@ -12,6 +12,7 @@ import type { Socket } from 'node:net'
 import type { TLSSocket } from 'node:tls'
 import { compileTrust, plainAddress, type Trust } from '../../lib/http/trust.ts'
 import type { ProxyHeader } from '../../lib/http/proxy-protocol.ts'
+import { cutSession } from '../http2/cut.ts'
 import type { ParserError } from '../malformed.ts'
 import { readForTls, readPreface, readProxyHeader, standIn } from './opening.ts'
 import type { TlsTermination } from './tls.ts'
@@ -101,7 +102,7 @@ export class Front {
     }
     server.closeAllConnections = () => {
       this.#cutOpening()
-      for (const session of this.#sessions) session.destroy()
+      for (const session of this.#sessions) cutSession(session)
       closeAll()
     }
   }

@@ -1,6 +1,7 @@
 /** HTTP/2 frame by frame (RFC 9113), for what no library would send. */
 import { connect, createServer, type AddressInfo, type Socket } from 'node:net'
 import type { TestContext } from 'node:test'
+import { connect as connectTls } from 'node:tls'
 import { until } from './wait.ts'
 
 export const types = { DATA: 0, HEADERS: 1, PRIORITY: 2, RST_STREAM: 3, SETTINGS: 4, PUSH_PROMISE: 5, PING: 6, GOAWAY: 7, WINDOW_UPDATE: 8, CONTINUATION: 9 } as const
@@ -145,11 +146,19 @@ function converse (socket: Socket, expectPreface: boolean): FrameConnection {
   }
 }
 
+export interface FrameClientOptions {
+  /** false */
+  tls?: boolean
+  /** Keeps its side open when the server has ended its own. false */
+  allowHalfOpen?: boolean
+}
+
 /** A client that has sent its preface and settings. */
-export async function frameClient (t: Pick<TestContext, 'after'>, port: number, own: Buffer = settings()): Promise<FrameConnection> {
-  const socket = connect({ port, host: '127.0.0.1', noDelay: true })
+export async function frameClient (t: Pick<TestContext, 'after'>, port: number, own: Buffer = settings(), { tls = false, allowHalfOpen = false }: FrameClientOptions = {}): Promise<FrameConnection> {
+  const to = { port, host: '127.0.0.1', noDelay: true, allowHalfOpen }
+  const socket = tls ? connectTls({ ...to, rejectUnauthorized: false, ALPNProtocols: ['h2'] }) : connect(to)
   t.after(() => { socket.destroy() })
-  await new Promise<void>((resolve, reject) => { socket.once('connect', resolve).once('error', reject) })
+  await new Promise<void>((resolve, reject) => { socket.once(tls ? 'secureConnect' : 'connect', resolve).once('error', reject) })
   const connection = converse(socket, false)
   connection.send(preface, own)
   return connection

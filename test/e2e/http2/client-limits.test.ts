@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { connect } from 'node:net'
 import { describe, it, type TestContext } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { answer, answering, rawUpstream, send, stall, type RawHandler } from '../../support/faulty-upstream.ts'
+import { answer, answering, rawUpstream, reset, send, stall, type RawHandler } from '../../support/faulty-upstream.ts'
 import { startGateway, type Gateway } from '../../support/gateway.ts'
 import { block, codeOf, codes, data, flags, frame, frameClient, headers, requestFields, rstStream, settings, statusOf, uint32, type Frame, type FrameConnection } from '../../support/http2-frames.ts'
 import { until } from '../../support/wait.ts'
@@ -17,31 +17,62 @@ async function facing (t: TestContext, handler: RawHandler, server: Record<strin
 
 const request = (id: number, path = '/', more: Array<readonly [string, string]> = [], method = 'GET'): Buffer => headers(id, requestFields(path, method, more), true)
 
-async function isCalmed (gateway: Gateway, client: FrameConnection, what: string): Promise<void> {
+async function isCalmed (client: FrameConnection): Promise<void> {
   assert.equal(codeOf(await client.first('GOAWAY')), codes.ENHANCE_YOUR_CALM)
   await until(() => client.ended)
-  await gateway.idle()
-  assert.deepEqual(gateway.lines.all('http2_flood').map((line) => [line['what'], line['client_ip'], line['level']]), [[what, '127.0.0.1', 40]])
 }
 
+const upload = (id: number, more: Array<readonly [string, string]> = []): Buffer => headers(id, requestFields('/', 'POST', more))
+
+/** Streams that end by the client's doing, without an answer; by whom they are reset makes no difference (CVE-2023-44487, CVE-2025-8671). */
+const resets: Array<[string, (id: number) => Buffer[]]> = [
+  ...Object.entries(codes).map(([name, code]): [string, (id: number) => Buffer[]] => [`requests that it resets with ${name}`, (id) => [request(id), rstStream(id, code)]]),
+  ['a HEAD that it resets without an error', (id) => [request(id, '/', [], 'HEAD'), rstStream(id, codes.NO_ERROR)]],
+  ['uploads that it resets', (id) => [upload(id), data(id, 'a'), rstStream(id, codes.CANCEL)]],
+  ['a body shorter than told', (id) => [upload(id, [['content-length', '5']]), data(id, 'four', true)]],
+  ['a body longer than told', (id) => [upload(id, [['content-length', '5']]), data(id, 'sixsix')]],
+  ['trailers that do not end the body', (id) => [upload(id), headers(id, [['x-a', '1']])]],
+  ['trailers that are none', (id) => [upload(id), headers(id, [['X-A', '1']], true)]]
+]
+
 describe('a client that floods', () => {
-  it('with requests that it resets at once (CVE-2023-44487) is told to calm down, and everything is given back', async (t) => {
-    const { gateway, client } = await facing(t, stall, { http2: { maxResetsPerSecond: 20 } })
-    for (let i = 0; i < 60; i++) client.send(request(2 * i + 1), rstStream(2 * i + 1, codes.CANCEL))
-    await isCalmed(gateway, client, 'resets')
+  it('with streams that end unanswered is told to calm down, whoever resets them; the log has one line, and everything is given back', async (t) => {
+    const { gateway } = await facing(t, stall, { http2: { maxResetsPerSecond: 20 } })
+    for (const [what, frames] of resets) {
+      const client = await frameClient(t, gateway.port)
+      for (let i = 0; i < 60; i++) client.send(...frames(2 * i + 1))
+      await isCalmed(client).catch((error: unknown) => { throw new Error(what, { cause: error }) })
+    }
+    const packet = await frameClient(t, gateway.port)
+    packet.send(...Array.from({ length: 60 }, (_, i) => [request(2 * i + 1), rstStream(2 * i + 1, codes.CANCEL)]).flat())
+    await isCalmed(packet)
+    await gateway.idle()
+    assert.deepEqual(gateway.lines.all('http2_flood').map(({ what, client_ip: address, count, level }) => [what, address, count, level]), [['resets', '127.0.0.1', 1, 40]])
   })
 
-  for (const [what, flood] of [
-    ['pings', () => frame('PING', 0, 0, Buffer.alloc(8))],
-    ['settings', () => settings([4, 65535])],
-    ['priorities', () => frame('PRIORITY', 0, 1, uint32(0, 0).subarray(0, 5))]
-  ] as Array<[string, () => Buffer]>) {
-    it(`with ${what} is told to calm down`, async (t) => {
-      const { gateway, client } = await facing(t, answering(), { http2: { maxResetsPerSecond: 2 } })
-      for (let i = 0; i < 600; i++) client.send(flood())
-      await isCalmed(gateway, client, 'frames')
-    })
-  }
+  it('with pings, settings or priorities is told to calm down', async (t) => {
+    const { gateway } = await facing(t, answering(), { http2: { maxResetsPerSecond: 2 } })
+    for (const flood of [frame('PING', 0, 0, Buffer.alloc(8)), settings([4, 65535]), frame('PRIORITY', 0, 1, uint32(0, 0).subarray(0, 5))]) {
+      const client = await frameClient(t, gateway.port)
+      for (let i = 0; i < 600; i++) client.send(flood)
+      await isCalmed(client)
+    }
+    await gateway.idle()
+    assert.deepEqual(gateway.lines.all('http2_flood').map(({ what }) => what), ['frames'])
+  })
+
+  it('is not one whose answers the upstream breaks off', async (t) => {
+    const { gateway, client } = await facing(t, async (socket) => {
+      await send(socket, 'HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nsome')
+      setTimeout(() => { reset(socket) }, 30)
+      await stall(socket)
+    }, { http2: { maxResetsPerSecond: 2 } })
+    for (let i = 0; i < 20; i++) client.send(request(2 * i + 1))
+    await until(() => client.count('RST_STREAM') === 20)
+    await gateway.idle()
+    assert.equal(client.count('GOAWAY'), 0)
+    assert.deepEqual(gateway.lines.all('http2_flood'), [])
+  })
 
   it('with empty DATA or without an end of its head (CONTINUATION) is cut off by Node itself', async (t) => {
     const { client, gateway } = await facing(t, stall)

@@ -4,8 +4,10 @@ import { answer, answering, rawUpstream, send, stall, type RawHandler, type RawU
 import { chunk, lastChunk } from '../../support/http-bytes.ts'
 import { rawConnect, rawRequest } from '../../support/raw-client.ts'
 import type { NodeProcess } from '../../support/process.ts'
-import { until } from '../../support/wait.ts'
+import { until, within } from '../../support/wait.ts'
 import { head } from '../edge/support.ts'
+import { connectStuck, endless, stuck } from '../http2/stuck.ts'
+import { Folder } from '../listener/support.ts'
 import { portOf, spawnApp, type StartOptions } from './support.ts'
 
 const get = head('GET /a HTTP/1.1', 'Host: shop')
@@ -124,6 +126,18 @@ test('a request that hangs is cut at the end of the grace', async (t) => {
   assert.deepEqual(await child.exit, { code: 1, signal: null })
   assert.equal(child.output.all('shutdown_incomplete').length, 1)
   assert.equal(child.output.all('access').length, 1)
+})
+
+test('clients over HTTP/2 that are stuck are cut at the end of the grace, and the process ends', async (t) => {
+  const tls = { certificates: [new Folder(t).issue('shop.example')] }
+  const { child, port } = await start(t, { server: { tls, shutdown: { graceMs: 500 } } }, endless)
+  for (const each of stuck) await connectStuck(t, port, each, { tls: true })
+  await child.waitForLine('access')
+  child.kill()
+  assert.deepEqual(await within(child.exit, { timeoutMs: 10_000, what: 'the exit, before fastify-cli makes one' }), { code: 1, signal: null })
+  const owed = stuck.filter((each) => each.owed).length
+  assert.equal(child.output.find('shutdown_incomplete')?.['open'], owed)
+  assert.equal(child.output.all('access').length, owed + 1)
 })
 
 test('a second signal ends the process at once with 1', async (t) => {

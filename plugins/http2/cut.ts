@@ -1,0 +1,13 @@
+import type { ServerHttp2Session } from 'node:http2'
+import { socketOf } from './client-request.ts'
+
+/**
+ * Ends a client's session and its connection now, whatever state they are in. `destroy` alone waits, without a limit, for the client to
+ * read what is being written, and where the session was closed before, to end its own side.
+ */
+export function cutSession (session: ServerHttp2Session): void {
+  const socket = socketOf(session)
+  session.destroy()
+  // Behind the GOAWAY and the resets, where those can be written at all.
+  setImmediate(() => { socket.destroy() })
+}
