@@ -8,7 +8,8 @@ import type { Promises } from './target.ts'
 export interface Claim {
   what: string
   seen: string
-  holds: boolean
+  /** null: nothing was promised of it, so nothing can be judged; `seen` says why. */
+  holds: boolean | null
 }
 
 /** What is known beforehand. */
@@ -58,16 +59,53 @@ const yes = (what: string, holds: boolean): Claim => ({ what, seen: holds ? 'yes
 const trials = ({ promises: { openMs }, faultMs }: Plan): number => Math.floor(Math.log2(faultMs / openMs + 1))
 const shareOf = ({ rate, upstreams, faultMs }: Plan): number => Math.ceil(rate / upstreams * faultMs / 1000)
 
+/**
+ * How many requests in a row have to fail for the circuit to open by their number or their ratio; Infinity: none do. The ratio is
+ * of a window that this very traffic has filled, or that holds too little to count.
+ */
+function toOpen ({ promises: { consecutiveFailures, failureRatio, windowSeconds, minimumRequests, minimumShare }, rate, upstreams }: Plan): number {
+  const volume = rate / upstreams * windowSeconds
+  const byRatio = failureRatio === 0 ? Infinity : Math.max(Math.ceil(failureRatio * volume), minimumRequests, Math.ceil(minimumShare * volume)) + 1
+  return Math.min(consecutiveFailures || Infinity, byRatio)
+}
+
+/** Whether a fault that spoils this share of the requests, and tells so after `afterMs`, opens the circuit while it lasts. */
+function opensInTime (plan: Plan, share = 1, afterMs = 0): boolean {
+  const { promises: { consecutiveFailures }, rate, upstreams, faultMs } = plan
+  // those in a row come early, however short the fault
+  if (consecutiveFailures > 0) return true
+  return toOpen(plan) <= rate / upstreams * Math.max(0, faultMs - afterMs) / 1000 * share
+}
+
+/** Whether checks notice that an upstream is dead while the fault lasts, its slowest case and a time-out's worth of delay included. */
+const checksSee = ({ promises: { health, fall, intervalMs }, faultMs }: Plan): boolean => health && faultMs >= (fall + 1) * intervalMs * 1.2
+
+/** Whether silence opens the circuit: so many are out together before the first one is given up. */
+function silenceTells ({ promises: { stallOutstanding, headersMs }, rate, upstreams, faultMs }: Plan): boolean {
+  const ms = Math.min(headersMs || Infinity, faultMs) - 1000
+  return stallOutstanding > 0 && rate / upstreams * ms / 1000 >= stallOutstanding
+}
+
+const notJudged = (what: string): Claim => ({ what, seen: 'not judged: with this load and time neither breaker.consecutiveFailures (0: off), its window nor the checks promise it', holds: null })
+
 /** A failure is seen at once: those in a row that open the circuit, what is under way by then, and a batch of probes for each trial. */
-const quickly = (plan: Plan): number => Math.min(shareOf(plan), plan.promises.consecutiveFailures + Math.ceil(plan.rate / plan.upstreams * 0.3) + 10 * trials(plan))
+const quickly = (plan: Plan): number => Math.min(shareOf(plan), toOpen(plan) + Math.ceil(plan.rate / plan.upstreams * 0.3) + 10 * trials(plan))
 /** A failure is silence: besides, what is sent until the first one has waited for its whole time. */
 const silently = (plan: Plan): number => Math.min(shareOf(plan), quickly(plan) + Math.ceil(plan.rate / plan.upstreams * Math.min(plan.promises.headersMs || Infinity, plan.faultMs) / 1000))
 
 const lost = (samples: readonly Sample[]): number => samples.filter(isLost).length
-const leaves = ({ watch, victims }: Outcome): Claim => yes('its circuit opened, or its checks failed', victims.every((id) => watch.left(id)))
+const left = 'its circuit opened, or its checks failed'
+const opened = 'its circuit opened'
+const leaves = ({ watch, victims }: Outcome): Claim => yes(left, victims.every((id) => watch.left(id)))
+const mayLeave = (judged: boolean): string => judged ? 'its circuit opens, or its checks fail' : 'whether its circuit opens cannot be judged'
 
 const flapMs = 500
 const slowMs = 300
+
+/** Silence may tell, or the time limits of those that waited. */
+const hangOpens = (plan: Plan): boolean => silenceTells(plan) || opensInTime(plan, 1, plan.promises.headersMs || plan.faultMs)
+/** A share of failures that is well above what the window allows, or that brings five in a row soon. */
+const errorsOpen = (plan: Plan): boolean => plan.ratio >= 0.7 && (plan.promises.consecutiveFailures > 0 || (plan.ratio >= plan.promises.failureRatio + 0.1 && opensInTime(plan, plan.ratio * 0.9)))
 const maxRate = 1500
 const shedReasons = /^(?:shed_\w+|upstream_capacity)$/
 
@@ -81,9 +119,9 @@ export const drills: readonly Drill[] = [
     name: 'upstream-dies',
     title: 'one upstream refuses connections and cuts those that are open',
     all: false,
-    expected: (plan) => ['its circuit opens, or its checks fail', soon(plan)],
+    expected: (plan) => [mayLeave(opensInTime(plan) || checksSee(plan)), soon(plan)],
     fault: async (stage, { faultMs }) => { await stage.set({}, true); await stage.wait(faultMs) },
-    claims: (outcome) => [leaves(outcome), atMost('lost', lost(outcome.samples), quickly(outcome))]
+    claims: (outcome) => [opensInTime(outcome) || checksSee(outcome) ? leaves(outcome) : notJudged(left), atMost('lost', lost(outcome.samples), quickly(outcome))]
   },
   {
     name: 'hangs',
@@ -91,9 +129,9 @@ export const drills: readonly Drill[] = [
     all: false,
     // Until the first one has waited for its whole time: nothing else may tell.
     least: ({ headersMs }) => headersMs * 1.3 + 500,
-    expected: (plan) => ['its circuit opens: by silence, or when requests have waited for too long', `at most ${silently(plan)} requests are lost of the ${shareOf(plan)} that are its share`],
+    expected: (plan) => [hangOpens(plan) ? 'its circuit opens: by silence, or when requests have waited for too long' : 'whether its circuit opens cannot be judged', `at most ${silently(plan)} requests are lost of the ${shareOf(plan)} that are its share`],
     fault: async (stage, { faultMs }) => { await stage.set({ hang: true }); await stage.wait(faultMs) },
-    claims: (outcome) => [yes('its circuit opened', outcome.victims.every((id) => outcome.watch.openings(id).length > 0)), atMost('lost', lost(outcome.samples), silently(outcome))]
+    claims: (outcome) => [hangOpens(outcome) ? yes(opened, outcome.victims.every((id) => outcome.watch.openings(id).length > 0)) : notJudged(opened), atMost('lost', lost(outcome.samples), silently(outcome))]
   },
   {
     name: 'slows',
@@ -107,7 +145,7 @@ export const drills: readonly Drill[] = [
     name: 'flaps',
     title: 'one upstream dies and returns, over and over',
     all: false,
-    expected: () => ['its circuit opens, or its checks fail', 'no more is lost than was sent to it while it was dead, and its transitions are told in order'],
+    expected: (plan) => [mayLeave(opensInTime(plan, 0.5)), 'no more is lost than was sent to it while it was dead, and its transitions are told in order'],
     fault: async (stage, { faultMs }) => {
       for (let at = 0; at < faultMs; at += 2 * flapMs) {
         await stage.set({}, true)
@@ -119,8 +157,8 @@ export const drills: readonly Drill[] = [
     claims: (outcome) => {
       const steps = outcome.watch.events.map(({ event }) => event).filter(({ type, upstream }) => type === 'breaker_transition' && upstream === outcome.victims[0])
       return [
-        leaves(outcome),
-        atMost('lost', lost(outcome.samples), Math.ceil(shareOf(outcome) / 2) + outcome.promises.consecutiveFailures),
+        opensInTime(outcome, 0.5) ? leaves(outcome) : notJudged(left),
+        atMost('lost', lost(outcome.samples), Math.ceil(shareOf(outcome) / 2) + Math.max(5, outcome.promises.consecutiveFailures)),
         yes('each transition began where the one before had ended', steps.every((step, i) => i === 0 || step['from'] === steps[i - 1]?.['to']))
       ]
     }
@@ -129,10 +167,10 @@ export const drills: readonly Drill[] = [
     name: 'errors',
     title: 'one upstream answers a share of the requests with 500 (--ratio)',
     all: false,
-    expected: (plan) => [plan.ratio >= 0.7 ? 'its circuit opens' : 'its circuit may open', `at most ${Math.ceil(shareOf(plan) * plan.ratio)} requests fail`],
+    expected: (plan) => [errorsOpen(plan) ? 'its circuit opens' : 'its circuit may open', `at most ${Math.ceil(shareOf(plan) * plan.ratio)} requests fail`],
     fault: async (stage, { faultMs, ratio }) => { await stage.set({ failRatio: ratio }); await stage.wait(faultMs) },
     claims: (outcome) => [
-      ...outcome.ratio >= 0.7 ? [yes('its circuit opened', outcome.watch.openings(outcome.victims[0]).length > 0)] : [],
+      ...errorsOpen(outcome) ? [yes(opened, outcome.watch.openings(outcome.victims[0]).length > 0)] : [],
       atMost('failed', lost(outcome.samples), Math.ceil(shareOf(outcome) * outcome.ratio) + 5)
     ]
   },
@@ -140,15 +178,16 @@ export const drills: readonly Drill[] = [
     name: 'all-die',
     title: 'all upstreams refuse connections and cut those that are open',
     all: true,
-    expected: (plan) => ['the proxy is not ready (GET /readyz)', `at most ${quickly(plan) * plan.upstreams} requests are tried in vain; all others are refused at once, with the reason`],
+    expected: (plan) => [opensInTime(plan) || checksSee(plan) ? 'the proxy is not ready (GET /readyz)' : 'whether the proxy is ready cannot be judged', `at most ${quickly(plan) * plan.upstreams} requests are tried in vain; all others are refused at once, with the reason`],
     fault: async (stage, { faultMs }) => { await stage.set({}, true); await stage.wait(faultMs) },
     claims: (outcome) => {
       const refused = outcome.samples.filter(({ reason }) => reason === 'breaker_open' || reason === 'no_upstream_healthy')
+      const judged = opensInTime(outcome) || checksSee(outcome)
       return [
-        leaves(outcome),
-        yes('it was not ready', outcome.watch.unready),
+        judged ? leaves(outcome) : notJudged(left),
+        judged ? yes('it was not ready', outcome.watch.unready) : notJudged('it was not ready'),
         atMost('tried in vain', outcome.samples.length - refused.length, quickly(outcome) * outcome.upstreams),
-        yes('refused with 503 and the reason', refused.length > 0 && refused.every(({ status }) => status === 503))
+        yes('refused with 503 and the reason', (refused.length > 0 || !judged) && refused.every(({ status }) => status === 503))
       ]
     }
   },

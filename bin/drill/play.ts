@@ -145,8 +145,8 @@ export async function play (drill: Drill, options: PlayOptions): Promise<boolean
     say(`answers afterwards: ${answers(after)}${after.some(isLost) ? ' (a circuit that is tried again may cost some)' : ''}`)
     const now = await attemptsOf(admin, pool, stopped)
     if (counted !== null && now !== null) say(`attempts since the fault began, by GET /metrics: ${[...now].map(([outcome, count]) => `${count - (counted.get(outcome) ?? 0)} ${outcome}`).join(', ')}`)
-    for (const { what, seen: is, holds } of claims) say(`${holds ? 'pass' : 'FAIL'}  ${what}: ${is}`)
-    const passed = claims.every(({ holds }) => holds)
+    for (const { what, seen: is, holds } of claims) say(`${holds === null ? '  --' : holds ? 'pass' : 'FAIL'}  ${what}: ${is}`)
+    const passed = claims.every(({ holds }) => holds !== false)
     say(`drill ${drill.name}: ${passed ? 'pass' : 'FAIL'}`)
     return passed
   } finally {

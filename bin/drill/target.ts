@@ -99,13 +99,21 @@ export async function holdPool (ids: readonly string[], ttlMs: number, start: bo
 
 /** The parts of a pool's configuration that what is to be expected hangs on. Times in ms. */
 export interface Promises {
+  /** 0: off, as the next one and `stallOutstanding`. */
   consecutiveFailures: number
+  failureRatio: number
+  windowSeconds: number
+  minimumRequests: number
+  minimumShare: number
+  stallOutstanding: number
   mode: string
   openMs: number
   maxOpenMs: number
   headersMs: number
   intervalMs: number
   health: boolean
+  /** So many failed checks in a row. */
+  fall: number
   retries: number
   maxInFlight: number
 }
@@ -121,18 +129,25 @@ export async function readPool (admin: Admin, name: string | undefined, signal: 
   if (found === undefined) throw new AdminFailure(1, `there is no pool "${pool}": it has ${names.join(', ')}`)
   const options = objectOf(objectOf(objectOf(config.content)['pools'])[pool])
   const [breaker, timeouts, health, retry, shedding] = ['breaker', 'timeouts', 'health', 'retry'].map((key) => objectOf(options[key])).concat(objectOf(objectOf(config.content)['shedding'])) as Array<Record<string, unknown>> as [Record<string, unknown>, Record<string, unknown>, Record<string, unknown>, Record<string, unknown>, Record<string, unknown>]
+  const window = objectOf(breaker['window'])
   const number = (value: unknown, otherwise: number): number => typeof value === 'number' ? value : otherwise
   return {
     pool,
     ids: listOf(found['upstreams']).map((each) => String(objectOf(each)['upstream'])),
     promises: {
       consecutiveFailures: number(breaker['consecutiveFailures'], 5),
+      failureRatio: number(window['failureRatio'], 0.5),
+      windowSeconds: number(window['seconds'], 60),
+      minimumRequests: number(window['minimumRequests'], 10),
+      minimumShare: number(window['minimumShare'], 0.1),
+      stallOutstanding: number(objectOf(breaker['stall'])['outstanding'], 8),
       mode: String(breaker['mode'] ?? 'off'),
       openMs: number(breaker['openMs'], 15_000),
       maxOpenMs: number(breaker['maxOpenMs'], 120_000),
       headersMs: number(timeouts['headersMs'], 5000),
       intervalMs: number(health['intervalMs'], 5000),
       health: health['enabled'] !== false,
+      fall: number(health['fall'], 1),
       retries: number(retry['retries'], 0),
       maxInFlight: number(shedding['maxInFlight'], 256)
     }

@@ -7,8 +7,9 @@ import type { AddressInfo } from 'node:net'
 import { test, type TestContext } from 'node:test'
 import Fastify, { type FastifyInstance } from 'fastify'
 import breakwater from '../../../breakwater.ts'
-import { drills } from '../../../bin/drill/drills.ts'
-import { loopbackOf } from '../../../bin/drill/target.ts'
+import { drills, type Claim } from '../../../bin/drill/drills.ts'
+import type { Watch } from '../../../bin/drill/seen.ts'
+import { loopbackOf, type Promises } from '../../../bin/drill/target.ts'
 import { startUpstream, type ScriptedUpstream } from '../../../bin/scripted-upstream.ts'
 import { parseConfig } from '../../../config/parse.ts'
 import { serverOptions } from '../../../server.ts'
@@ -44,6 +45,18 @@ async function small (t: TestContext, { urls, token = '' }: { urls?: string[], t
   return { app, upstreams, argv: ['--for', '1s', '--admin', `http://127.0.0.1:${app.adminAddress?.port}`, '--url', `http://127.0.0.1:${port}/`] }
 }
 
+/** What is expected of a drill, and what it makes of a time in which nothing was seen. */
+function judgedOf (name: string, changes: Partial<Promises>, faultMs = 3000): { expected: string[], claims: Claim[] } {
+  const promises: Promises = {
+    consecutiveFailures: 5, failureRatio: 0.5, windowSeconds: 60, minimumRequests: 10, minimumShare: 0.1, stallOutstanding: 8, mode: 'enforce', openMs: 1000, maxOpenMs: 1000,
+    headersMs: 0, intervalMs: 1000, health: true, fall: 1, retries: 0, maxInFlight: 20, ...changes
+  }
+  const plan = { promises, upstreams: 2, rate: 60, faultMs, ratio: 0.8 }
+  const watch = { events: [], left: () => false, openings: () => [], unready: false, peakInFlight: 0 } as unknown as Watch
+  const drill = drills.find((each) => each.name === name)
+  return { expected: drill?.expected(plan) ?? [], claims: drill?.claims({ ...plan, watch, victims: ['a'], others: ['b'], samples: [] }) ?? [] }
+}
+
 /** What a drill judges, without its numbers. */
 const claimsOf = (lines: readonly string[]): string[] => lines.filter((line) => line.startsWith('pass  ')).map((line) => line.replace(/^pass {2}([^:]*):.*$/, '$1').replaceAll(/[\d.]+s|\d+/g, 'N'))
 const shownDrill = (/^\$ .*drill upstream-dies\n([^]*?)^```$/m.exec(readFileSync(shipped('README.md'), 'utf8'))?.[1] ?? '').split('\n')
@@ -54,10 +67,39 @@ test('the guide has every drill with its title', () => {
 })
 
 test('without a time limit for heads a slow upstream is slow all the same, and nobody is expected to notice a silent one', () => {
-  const promises = { consecutiveFailures: 5, mode: 'enforce', openMs: 1000, maxOpenMs: 1000, headersMs: 0, intervalMs: 1000, health: true, retries: 0, maxInFlight: 20 }
-  const expected = (name: string): string[] => drills.find((drill) => drill.name === name)?.expected({ promises, upstreams: 2, rate: 60, faultMs: 3000, ratio: 0.8 }) ?? []
-  deepEqual(expected('slows')[0], 'no request is lost: 300 ms are no failure')
-  deepEqual(expected('hangs')[1], 'at most 90 requests are lost of the 90 that are its share')
+  deepEqual(judgedOf('slows', {}).expected[0], 'no request is lost: 300 ms are no failure')
+  deepEqual(judgedOf('hangs', {}).expected[1], 'at most 90 requests are lost of the 90 that are its share')
+})
+
+test('with consecutiveFailures 0 a drill goes by the ratio of the window, and says what it cannot judge', () => {
+  const off = { consecutiveFailures: 0 }
+  const short = { ...off, windowSeconds: 2 }
+  const nothing = { ...off, health: false, failureRatio: 0, stallOutstanding: 0 }
+  const unsure = 'whether its circuit opens cannot be judged'
+  const cases: Array<[string, Partial<Promises>, number, string, boolean | null]> = [
+    ['upstream-dies', { health: false }, 3000, 'its circuit opens, or its checks fail', false],
+    ['upstream-dies', off, 3000, 'its circuit opens, or its checks fail', false],
+    ['upstream-dies', { ...off, intervalMs: 5000 }, 3000, unsure, null],
+    ['upstream-dies', { ...off, health: false }, 3000, unsure, null],
+    ['upstream-dies', { ...off, health: false }, 31000, 'its circuit opens, or its checks fail', false],
+    ['upstream-dies', { ...short, health: false }, 3000, 'its circuit opens, or its checks fail', false],
+    ['upstream-dies', nothing, 60000, unsure, null],
+    ['all-die', { ...off, health: false }, 3000, 'whether the proxy is ready cannot be judged', null],
+    ['flaps', off, 3000, unsure, null],
+    ['flaps', short, 3000, 'its circuit opens, or its checks fail', false],
+    ['hangs', off, 3000, 'its circuit opens: by silence, or when requests have waited for too long', false],
+    ['hangs', nothing, 60000, unsure, null],
+    ['hangs', { ...short, stallOutstanding: 0, headersMs: 1000 }, 3000, 'its circuit opens: by silence, or when requests have waited for too long', false],
+    ['errors', off, 3000, 'its circuit may open', null],
+    ['errors', short, 3000, 'its circuit opens', false]
+  ]
+  for (const [name, promises, faultMs, first, holds] of cases) {
+    const { expected, claims } = judgedOf(name, promises, faultMs)
+    const about = claims.find(({ what }) => what.startsWith('its circuit opened'))
+    deepEqual([expected[0], about?.holds ?? null], [first, holds], JSON.stringify([name, promises, faultMs]))
+  }
+  deepEqual(judgedOf('upstream-dies', short).expected[1], 'at most 60 requests are lost of the 90 that are its share')
+  match(judgedOf('upstream-dies', nothing).claims[0]?.seen ?? '', /^not judged: /)
 })
 
 for (const { name } of drills) {
