@@ -75,7 +75,8 @@ function show (state) {
   document.title = `${trouble ? '! ' : ''}${sentence} - Breakwater`
   pools.show(all, live.history)
   showGate(state.shedding, live.history)
-  timeline.show(live.history)
+  const observed = new Set(all.flatMap(({ pool, upstreams }) => upstreams.filter(({ circuit }) => circuit?.mode === 'observe').map(({ upstream }) => `${pool}\n${upstream}`)))
+  timeline.show(live.history, (pool, upstream) => observed.has(`${pool}\n${upstream}`))
   showTraffic(all)
   showConfig(live.config)
   setHidden(byId('forget'), !hasToken())

@@ -46,7 +46,7 @@ function rowOf ({ requestId, at, method, path, route, pool, status, reason, expl
     const open = detailRow.hidden
     setHidden(detailRow, !open)
     setAttribute(toggle, 'aria-expanded', open)
-    if (open && detail.childElementCount === 0) void explain(detail, requestId)
+    if (open && detail.childElementCount === 0) void explain(detail, requestId, false)
   })
   return [
     h('tr', { role: 'row' }, h('td', { role: 'cell' }, h('time', { datetime: at, title: ago(at) }, clock(at))), h('th', { scope: 'row', role: 'rowheader' }, toggle, pool === null ? null : h('span', { class: 'cause' }, pool)), h('td', { role: 'cell' }, h('strong', {}, reason === null ? 'by the upstream' : words(reason)), ' ', h('span', { class: 'cause' }, status === 0 ? 'no answer' : String(status))), h('td', { role: 'cell' }, explanation ?? '')),
@@ -54,18 +54,19 @@ function rowOf ({ requestId, at, method, path, route, pool, status, reason, expl
   ]
 }
 
-/** What is not in the row already: the numbers. */
-async function explain (into, requestId) {
+/** The numbers behind a request's end, or why they are not known. @param inFull with the sentence that a row has anyway */
+export async function explain (into, requestId, inFull = true) {
   const asking = h('p', {}, 'Asking')
   into.replaceChildren(asking)
   try {
-    const { candidates = [], attempts = [], gate } = await get(`requests/${pathOf(requestId)}`)
+    const { candidates = [], attempts = [], gate, explanation } = await get(`requests/${pathOf(requestId)}`)
     asking.replaceWith(h('dl', {},
       h('dt', {}, 'Request id'), h('dd', {}, requestId),
+      !inFull || explanation == null ? [] : [h('dt', {}, 'Why'), h('dd', {}, explanation)],
       gate == null ? [] : [h('dt', {}, 'Gate'), h('dd', {}, `${gate.inFlight} of ${gate.limit} places taken`)],
       attempts.map(({ upstream, outcome, reason, status, ms }) => [h('dt', {}, `Attempt at ${upstream}`), h('dd', {}, `${[outcome, reason && words(reason), status > 0 && status].filter(Boolean).join(', ')}${ms == null ? '' : ` after ${Math.round(ms)} ms`}`)]),
       candidates.filter(({ used }) => used !== true).map(({ upstream, why, detail }) => [h('dt', {}, upstream), h('dd', {}, detail ?? words(why))])))
   } catch (error) {
-    setText(asking, error.status === 404 ? 'Its record has made room for newer ones.' : error.message)
+    setText(asking, error.message)
   }
 }

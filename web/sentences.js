@@ -16,8 +16,8 @@ const because = (reason) => typeof reason === 'string' && reason !== '' ? `: ${r
 
 const sentences = {
   breaker_transition: (event) => ({
-    tone: event.to === 'open' ? 'out' : event.to === 'half-open' ? 'warn' : 'ok',
-    text: `Breaker ${event.to}, ${evidence(event)}${event.to === 'open' && event.openForMs > 0 ? `; for ${duration(event.openForMs)}` : ''}`
+    tone: event.to === 'closed' ? 'ok' : event.to === 'open' && event.mode !== 'observe' ? 'out' : 'warn',
+    text: `Breaker ${event.mode === 'observe' && event.to !== 'closed' ? 'would be ' : ''}${event.to}, ${evidence(event)}${event.to === 'open' && event.openForMs > 0 ? `; for ${duration(event.openForMs)}` : ''}`
   }),
   health_changed: ({ healthy, cause }) => ({ tone: healthy ? 'ok' : 'out', text: `${healthy ? 'Healthy' : 'Unhealthy'}, ${words(cause)}` }),
   health_removal_held: ({ cause }) => ({ tone: 'warn', text: `Held in though its checks fail, ${words(cause)}` }),
@@ -42,5 +42,6 @@ function generic ({ type, seq: _seq, at: _at, pool: _pool, upstream: _upstream, 
 
 export function tell (event) {
   const { tone, text } = (Object.hasOwn(sentences, event.type) ? sentences[event.type] : generic)(event)
-  return { tone, text, subject: subject(event) }
+  const requests = Array.isArray(event.requests) ? event.requests.filter((id) => typeof id === 'string') : []
+  return { tone, text, subject: subject(event), requests }
 }

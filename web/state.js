@@ -29,7 +29,8 @@ function findings ({ healthy, checked, draining, drain, ejectedUntil, leaving, w
   const found = []
   if (circuit !== null && circuit.force !== null) {
     const { state, until, reason } = circuit.force
-    found.push({ tone: state === 'open' ? 'out' : 'warn', word: `Forced ${state}`, cause: `for ${duration(Date.parse(until) - now())}, until ${clock(until)}${reason === null ? '' : ` (${reason})`}` })
+    const refuses = state === 'open' && circuit.mode !== 'observe'
+    found.push({ tone: refuses ? 'out' : 'warn', word: `Forced ${state}`, cause: `${refuses || state === 'closed' ? '' : 'refuses nobody, as it only observes; '}for ${duration(Date.parse(until) - now())}, until ${clock(until)}${reason === null ? '' : ` (${reason})`}` })
   } else if (circuit !== null && circuit.state !== 'closed') {
     const observed = circuit.mode === 'observe'
     const tone = observed ? 'warn' : circuit.state === 'open' ? 'out' : 'warn'

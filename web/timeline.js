@@ -1,6 +1,7 @@
 /** What happened lately: the events in words, and a ribbon for each upstream that was out within the last 15 minutes. */
 import { byId, h, setAttribute, setChildren, setHidden, setText } from './dom.js'
-import { clock, now } from './format.js'
+import { clock, now, plural } from './format.js'
+import { explain } from './requests.js'
 import { tell } from './sentences.js'
 
 const spanMs = 900000
@@ -22,11 +23,11 @@ export class Timeline {
 
   /** Another run of the proxy tells its events from the first one on: those of the earlier run stay. */
   add (event) {
-    const { tone, text, subject } = tell(event)
+    const { tone, text, subject, requests } = tell(event)
     const item = h('li', { 'data-tone': tone },
       h('time', { datetime: event.at }, clock(event.at)),
       h('span', { class: `mark ${tone}`, 'aria-hidden': 'true' }),
-      h('span', {}, subject === '' ? null : h('strong', {}, subject), ' ', text))
+      h('div', {}, subject === '' ? null : h('strong', {}, subject), ' ', text, requests.length === 0 ? null : behind(requests)))
     this.#events.push({ at: Date.parse(event.at), item })
     list.prepend(item)
     this.#trim()
@@ -40,19 +41,20 @@ export class Timeline {
     setHidden(none, this.#events.length > 0)
   }
 
-  show (history) {
+  /** @param observed whether the breaker of a pool's upstream only observes: that one keeps nobody out */
+  show (history, observed) {
     this.#trim()
     if (history === null) return
     setHidden(byId('timeline'), false)
     const troubled = Object.entries(history.pools).flatMap(([pool, { upstreams }]) => Object.entries(upstreams).map(([upstream, { breaker, out }]) => {
-      const worst = breaker.reduce((total, each, i) => total + (toneAt(each, out[i]) === 'ok' ? 0 : 1), 0)
-      return { pool, upstream, breaker, out, worst }
-    })).filter(({ worst, breaker }) => worst > 1 || breaker.includes(3)).toSorted((a, b) => b.worst - a.worst).slice(0, mostLanes)
+      const tones = breaker.map((each, i) => toneAt(each, out[i], observed(pool, upstream)))
+      return { pool, upstream, tones, worst: tones.filter((tone) => tone !== 'ok').length, opened: breaker.includes(3) }
+    })).filter(({ worst, opened }) => worst > 1 || opened).toSorted((a, b) => b.worst - a.worst).slice(0, mostLanes)
     setHidden(byId('lanes'), troubled.length === 0)
     setChildren(byId('lanes'), [...troubled.map((each) => this.#lane(each)), axis])
   }
 
-  #lane ({ pool, upstream, breaker, out }) {
+  #lane ({ pool, upstream, tones }) {
     const key = `${pool}\n${upstream}`
     let lane = this.#lanes.get(key)
     if (lane === undefined) {
@@ -61,7 +63,6 @@ export class Timeline {
       lane = { element: h('div', { class: 'lane' }, h('span', { title: `${pool} / ${upstream}` }, upstream), svg), svg, paths }
       this.#lanes.set(key, lane)
     }
-    const tones = breaker.map((each, i) => toneAt(each, out[i]))
     const from = steps - tones.length
     // Trouble fills the height, what serves is a line: told apart without colour too.
     const shape = { ok: 'v4z', out: 'v10z', warn: 'v7z', quiet: 'v7z' }
@@ -77,7 +78,26 @@ export class Timeline {
 
 const axis = h('div', { class: 'lane axis', 'aria-hidden': 'true' }, h('span'), h('span', {}, h('span', {}, '15 min ago'), h('span', {}, 'now')))
 
-const toneAt = (breaker, out) => breaker === 3 || (out & 5) !== 0 ? 'out' : breaker === 2 ? 'warn' : (out & 2) !== 0 ? 'quiet' : 'ok'
+function toneAt (breaker, out, observed) {
+  if ((breaker === 3 && !observed) || (out & 5) !== 0) return 'out'
+  if (breaker >= 2 || (out & 2) !== 0) return breaker >= 2 && !observed ? 'warn' : 'quiet'
+  return 'ok'
+}
+
+/** The requests that a transition is for: a name each, and its explanation once it is asked for. */
+function behind (ids) {
+  const explanation = h('div')
+  const ask = (event, id) => {
+    const pressed = event.currentTarget
+    const shown = pressed.getAttribute('aria-expanded') === 'true'
+    for (const each of pressed.closest('ul').querySelectorAll('button')) setAttribute(each, 'aria-expanded', each === pressed && !shown)
+    explanation.replaceChildren()
+    if (!shown) void explain(explanation, id)
+  }
+  return h('details', {}, h('summary', {}, plural(ids.length, 'request')),
+    h('ul', {}, ids.map((id) => h('li', {}, h('button', { type: 'button', class: 'name', 'aria-expanded': 'false', onclick: (event) => { ask(event, id) } }, id)))),
+    explanation)
+}
 
 function runsOf (tones, wanted) {
   const runs = []

@@ -1,7 +1,7 @@
 import type { FastifyBaseLogger } from 'fastify'
 import type { DeepPartial } from '../../config/complete.ts'
 import type { BreakerOptions } from '../../config/schema.ts'
-import type { BreakerState, Force, Transition, TransitionCause } from '../../lib/breaker/types.ts'
+import type { BreakerMode, BreakerState, Force, Transition, TransitionCause } from '../../lib/breaker/types.ts'
 import type { Clock } from '../../lib/clock.ts'
 import { Emitter } from '../../lib/emitter.ts'
 import type { Random } from '../../lib/random.ts'
@@ -17,6 +17,8 @@ export interface BreakerTransition {
   readonly from: BreakerState
   readonly to: BreakerState
   readonly cause: TransitionCause
+  /** Of the breaker by now: in observe mode nobody is refused, whatever it says. */
+  readonly mode: BreakerMode
   readonly generation: number
   /** ISO 8601. */
   readonly at: string
@@ -70,7 +72,7 @@ export class BreakerRegistry {
         const { waiting: _waiting, ...change } = transition
         // nobody is told of a breaker that was removed
         if (this.find(pool, upstream) !== breaker) return
-        this.#events.emit(Object.freeze({ type: 'breaker_transition', pool, upstream, ...change, at: isoOf(transition.at), requests }))
+        this.#events.emit(Object.freeze({ type: 'breaker_transition', pool, upstream, mode: breaker.options.mode, ...change, at: isoOf(transition.at), requests }))
       }
     }
   }
@@ -163,8 +165,8 @@ export class BreakerRegistry {
     if (left > 0 && breaker.options.mode !== 'off') breaker.force(force.state, left, force.reason)
   }
 
-  #write ({ pool, upstream, from, to, cause, generation, evidence, openForMs, reason, requests }: BreakerTransition): void {
-    const line = { pool, upstream, from, to, cause, generation, ...evidence, openForMs, reason, ...requests.length > 0 && { requests } }
+  #write ({ pool, upstream, mode, from, to, cause, generation, evidence, openForMs, reason, requests }: BreakerTransition): void {
+    const line = { pool, upstream, mode, from, to, cause, generation, ...evidence, openForMs, reason, ...requests.length > 0 && { requests } }
     if (to === 'open') this.#log.warn(line, 'breaker_transition')
     else this.#log.info(line, 'breaker_transition')
   }

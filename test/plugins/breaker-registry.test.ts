@@ -261,6 +261,7 @@ describe('transitions of the registry', () => {
       from: 'closed',
       to: 'open',
       cause: 'consecutive_failures',
+      mode: 'enforce',
       evidence: { total: 5, failures: 5, ratio: 1, consecutiveFailures: 5 },
       openForMs: 15000,
       requests: [],

@@ -46,7 +46,21 @@ describe('the admin page', () => {
     await page.locator('#events').getByText('Breaker open, 3 failures in a row; for 6').waitFor()
     await page.locator('#news', { hasText: `${id}: Breaker open` }).waitFor({ state: 'attached' })
     assert.match(await (await openDetail(page, id)).textContent() ?? '', /Open: it refuses everybody for another/)
+    // From the transition to the requests that it is for.
+    const requests = app.events.since(0).events.find(({ type }) => type === 'breaker_transition')?.['requests'] as string[]
+    const item = page.locator('#events > ol > li[data-tone="out"]').filter({ hasText: 'Breaker open' })
+    await item.getByText('3 requests', { exact: true }).click()
+    assert.deepEqual(await item.getByRole('button').allTextContents(), requests)
+    await item.getByRole('button', { name: requests[1] as string }).click()
+    await item.getByText(`Attempt at ${id}`).waitFor()
+    assert.match(await item.textContent() ?? '', /Why.*500.*Attempt at/)
     app.breakers.find('shop', id)?.reset('test')
+    await page.getByRole('heading', { name: 'All 2 upstreams serve' }).waitFor()
+
+    const watched = app.breakers.get('shop', `127.0.0.1:${upstreams[1].port}`, { mode: 'observe' })
+    watched.force('open', 60000, 'a drill')
+    await page.locator('#events li[data-tone="warn"]', { hasText: 'Breaker would be open, forced' }).waitFor()
+    await page.locator('tr[data-tone="warn"]', { hasText: 'Forced open refuses nobody, as it only observes; for' }).waitFor()
     await page.getByRole('heading', { name: 'All 2 upstreams serve' }).waitFor()
   })
 
@@ -59,7 +73,7 @@ describe('the admin page', () => {
     const requests = page.locator('#requests')
     await requests.getByRole('button', { name: 'GET /orders/7', exact: true }).click()
     await requests.getByText(requestId).waitFor()
-    assert.match(await requests.textContent() ?? '', /breaker open.*503.*127\.0\.0\.1:9.*breaker open/)
+    assert.match(await requests.textContent() ?? '', /breaker open.*503.*127\.0\.0\.1:9.*breaker forced open/)
     assert.match(await page.locator('#gate').textContent() ?? '', /places taken/)
   })
 
