@@ -34,6 +34,8 @@ const maxHeaderPairs = 4096
 const maxSessionMemory = 64
 /** Silence is judged after this time where there is no time limit for connections, in ms. */
 const defaultAnswerMs = 2000
+/** Time for the upstream to read our GOAWAY and to end its side when a connection is over, in ms. */
+const lingerMs = 1000
 
 /**
  * One connection that speaks HTTP/2. It counts as made when the upstream's SETTINGS have come: they tell how many streams it takes,
@@ -46,6 +48,7 @@ export class Session {
   readonly #socket: Socket
   #stopTimer: () => void = () => {}
   #idle: NodeJS.Timeout | null = null
+  #linger: NodeJS.Timeout | null = null
   #ready = false
   #doubted = false
   /** Exchanges on it now. */
@@ -97,16 +100,17 @@ export class Session {
   /** An exchange has left it. */
   released (): void {
     this.open--
-    if (this.open === 0) this.#startIdle()
+    if (this.open === 0) this.#emptied()
     if (this.hasRoom) this.#owner.roomOn(this)
   }
 
   /**
    * An exchange was given up that waited for an answer: the upstream may be gone, without a word. It is asked; until it says that it
-   * is still there nobody else is sent its way, and where it does not, the connection ends.
+   * is still there nobody else is sent its way, and where it does not, the connection ends. One that takes nothing more is left to those
+   * that are on it: nobody else goes there, and Node asks nothing behind a GOAWAY.
    */
   doubt (): void {
-    if (this.#doubted || this.isGone || this.#h2.destroyed) return
+    if (this.#doubted || this.goingAway || this.#h2.closed || this.#h2.destroyed) return
     this.#doubted = true
     const ms = this.#options.answerMs || defaultAnswerMs
     this.#within(ms, () => new StreamClosedError(`the upstream is silent: no answer to a ping within ${ms} ms`))
@@ -115,19 +119,23 @@ export class Session {
       this.#doubted = false
       if (error === null && this.hasRoom) this.#owner.roomOn(this)
     })
-    if (!asked) this.#h2.destroy()
+    if (!asked) this.#cut(new StreamClosedError('the upstream could not be asked'))
   }
 
   /** No new exchanges; it closes when the last one has ended. */
   close (): void {
     this.#leave()
-    if (!this.#ready) this.#h2.destroy()
+    if (!this.#ready) this.#cut()
     else if (!this.#h2.closed) this.#h2.close()
   }
 
-  destroy (): void {
+  destroy (): void { this.#cut() }
+
+  /** Node alone waits until the upstream has read what is being written, and has ended its side. */
+  #cut (error?: Error): void {
+    this.error ??= error ?? null
     this.#leave()
-    this.#h2.destroy()
+    this.#h2.destroy(error)
     this.#socket.destroy()
   }
 
@@ -135,7 +143,7 @@ export class Session {
   #within (ms: number, error: () => Error): void {
     this.#stopTimer = exactTimer(ms, (stalled) => {
       if (stalled) this.#within(ms, error)
-      else this.#h2.destroy(error())
+      else this.#cut(error())
     })
   }
 
@@ -156,12 +164,20 @@ export class Session {
     if (this.goingAway) return
     this.goingAway = true
     this.#owner.noMoreOn(this)
-    if (this.open === 0 && !this.#h2.closed) this.#h2.close()
+    if (this.open === 0) this.#emptied()
+  }
+
+  #emptied (): void {
+    if (!this.goingAway) return this.#startIdle()
+    if (!this.#h2.closed) this.#h2.close()
+    this.#linger ??= setTimeout(() => { this.#cut() }, lingerMs).unref()
+    this.#h2.unref()
   }
 
   #onClose (): void {
     this.#stopTimer()
     this.#stopIdle()
+    if (this.#linger !== null) clearTimeout(this.#linger)
     this.isGone = true
     this.goingAway = true
     this.#owner.goneSession(this, this.error ?? new StreamClosedError(this.#ready ? 'the upstream closed the connection' : 'the upstream closed the connection before it spoke HTTP/2'))

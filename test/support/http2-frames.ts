@@ -149,7 +149,7 @@ function converse (socket: Socket, expectPreface: boolean): FrameConnection {
 export interface FrameClientOptions {
   /** false */
   tls?: boolean
-  /** Keeps its side open when the server has ended its own. false */
+  /** Keeps its side open when the other side has ended its own. false */
   allowHalfOpen?: boolean
 }
 
@@ -170,9 +170,9 @@ export interface FrameUpstream {
 }
 
 /** A server whose frames the test writes. @param onFrame called for each one that comes */
-export async function frameUpstream (t: Pick<TestContext, 'after'>, onFrame: (frame: Frame, connection: FrameConnection, number: number) => unknown, own: Buffer = settings()): Promise<FrameUpstream> {
+export async function frameUpstream (t: Pick<TestContext, 'after'>, onFrame: (frame: Frame, connection: FrameConnection, number: number) => unknown, own: Buffer = settings(), { allowHalfOpen = false }: Pick<FrameClientOptions, 'allowHalfOpen'> = {}): Promise<FrameUpstream> {
   const connections: FrameConnection[] = []
-  const server = createServer({ noDelay: true }, (socket) => {
+  const server = createServer({ noDelay: true, allowHalfOpen }, (socket) => {
     const connection = converse(socket, true)
     connections.push(connection)
     const number = connections.length
