@@ -136,8 +136,10 @@ export class Front {
     const { tls, cleartext } = this.#options
     if (tls !== null) {
       readForTls(socket, (isHttp) => {
-        if (isHttp) this.#refuseHttp(socket)
-        else tls.server.emit('connection', socket)
+        if (isHttp) return this.#refuseHttp(socket)
+        // A client that ends its side in the midst of a handshake has left: Node would not tell before the time for it is over.
+        socket.allowHalfOpen = false
+        tls.server.emit('connection', socket)
       })
     } else if (cleartext) {
       readPreface(socket, (isHttp2) => {
@@ -162,6 +164,7 @@ export class Front {
     const refusal = this.#options.tls?.refusalOf(socket) ?? null
     if (refusal !== null) return this.#failed(socket, 'client_certificate', new Error(refusal))
     socket.disableRenegotiation()
+    for (const each of raw === null ? [socket] : [raw, socket]) each.allowHalfOpen = true
     if (socket.alpnProtocol === 'h2') this.#serveHttp2(socket, raw)
     else this.#serveHttp1(socket, raw)
   }

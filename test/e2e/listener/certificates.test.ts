@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict'
-import { connect as connectTcp } from 'node:net'
+import { once } from 'node:events'
+import { connect as connectTcp, createServer, type AddressInfo, type Socket } from 'node:net'
 import { test, type TestContext } from 'node:test'
+import { setImmediate as turn } from 'node:timers/promises'
 import { connect, type TLSSocket } from 'node:tls'
 import { answering, reset, send } from '../../support/faulty-upstream.ts'
 import { rawConnect, rawRequest } from '../../support/raw-client.ts'
@@ -167,6 +169,45 @@ test('connections that are not ready yet count, and close with the listener', as
   await within(gateway.close(), { what: 'the end of the app' })
   for (const connection of waiting) assert.equal((await connection.readAll()).length, 0)
 })
+
+test('a client that leaves in the midst of its handshake leaves nothing behind, however it goes', async (t) => {
+  const folder = new Folder(t)
+  const gateway = await startListener(t, { maxConnections: 1, headersTimeoutMs: 60000, tls: { certificates: [folder.issue('shop.example')] } })
+  const hello = await helloOf(t)
+  for (const [bytes, leave] of [[hello, 'destroy'], [hello, 'end'], [hello, 'resetAndDestroy'], [hello.subarray(0, 50), 'destroy'], [hello.subarray(0, 1), 'end']] as const) {
+    const client = connectTcp(gateway.port, '127.0.0.1')
+    t.after(() => client.destroy())
+    client.on('error', () => {}).resume().write(bytes)
+    // It is in the midst of its handshake once it was answered; of a part nothing tells.
+    await (bytes === hello ? within(new Promise((resolve) => { client.once('data', resolve) })) : turn())
+    client[leave]()
+    await until(async () => (await ask(gateway.port).catch(() => ({ text: '' }))).text.startsWith('HTTP/1.1 200 '), { what: `its place, after ${bytes.length} bytes and ${leave}` })
+  }
+})
+
+test('a client that wants to negotiate anew is cut off', async (t) => {
+  const folder = new Folder(t)
+  const { port } = await startListener(t, { tls: { certificates: [folder.issue('shop.example')] } })
+  const socket = connect({ port, host: '127.0.0.1', rejectUnauthorized: false, maxVersion: 'TLSv1.2' })
+  t.after(() => socket.destroy())
+  socket.on('error', () => {}).resume()
+  await within(new Promise((resolve) => { socket.once('secureConnect', resolve) }))
+  socket.renegotiate({}, () => {})
+  await until(() => socket.closed)
+  assert.match((await ask(port)).text, /^HTTP\/1\.1 200 /)
+})
+
+/** What a client of TLS says first. */
+async function helloOf (t: TestContext): Promise<Buffer> {
+  const server = createServer()
+  t.after(() => server.close())
+  await new Promise<void>((resolve) => { server.listen(0, '127.0.0.1', resolve) })
+  const client = connect({ port: (server.address() as AddressInfo).port, host: '127.0.0.1' }).on('error', () => {})
+  t.after(() => client.destroy())
+  const [socket] = await once(server, 'connection') as [Socket]
+  t.after(() => socket.destroy())
+  return (await once(socket, 'data') as [Buffer])[0]
+}
 
 test('the way down lets a request over TLS finish, and closes idle connections', async (t) => {
   const folder = new Folder(t)
