@@ -73,5 +73,15 @@ export class AttemptHistory {
   }
 }
 
+/** There are as many as there are buckets. */
+const rounded = new Map<number, number>()
+
 /** No time is 0: the shortest that is recorded is more. */
-const timeOf = (ms: number): number | null => ms === 0 ? null : Number(ms.toPrecision(3))
+function timeOf (ms: number): number | null {
+  if (ms === 0) return null
+  const known = rounded.get(ms)
+  if (known !== undefined) return known
+  const short = Number(ms.toPrecision(3))
+  rounded.set(ms, short)
+  return short
+}

@@ -25,7 +25,13 @@ export class Column<N extends Numbers = Numbers> {
 
   /** The figures of the steps from `first` to `last`, at most `stepCount` of them. */
   slice (first: number, last: number): number[] {
-    return Array.from({ length: Math.max(0, last - first + 1) }, (_each, i) => this.at(first + i))
+    // Of hundreds of upstreams it is asked at once, on the one thread that there is.
+    const figures: number[] = []
+    for (let step = first, place = placeOf(first); step <= last; step++) {
+      figures.push(this.#values[place]!)
+      if (++place === places) place = 0
+    }
+    return figures
   }
 }
 

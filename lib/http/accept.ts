@@ -1,4 +1,5 @@
 const tokens = "[!#$%&'*+.^_`|~0-9A-Za-z-]+"
+const qualityPattern = /^(?:0(?:\.\d{0,3})?|1(?:\.0{0,3})?)$/
 const range = new RegExp(`^(${tokens})/(${tokens})$`)
 
 interface MediaRange {
@@ -18,7 +19,7 @@ function rangesOf (accept: string): MediaRange[] {
     }))
     const q = parameters.get('q')
     parameters.delete('q')
-    return [{ type: type.toLowerCase(), parameters, quality: q === undefined ? 1 : /^(?:0(?:\.\d{0,3})?|1(?:\.0{0,3})?)$/.test(q) ? Number(q) : 0 }]
+    return [{ type: type.toLowerCase(), parameters, quality: q === undefined ? 1 : qualityPattern.test(q) ? Number(q) : 0 }]
   })
 }
 
@@ -40,4 +41,17 @@ export function acceptQuality (accept: string, type: string, versions: readonly 
     specific = rank
   }
   return best
+}
+
+/** How much a client wants a content coding, by its Accept-Encoding field (RFC 9110 section 12.5.3); 0: not at all, also where it says nothing. */
+export function codingQuality (accept: string, coding: string): number {
+  let any = 0
+  for (const each of accept.split(',')) {
+    const [name = '', ...rest] = each.split(';').map((part) => part.trim().toLowerCase())
+    const q = rest.find((part) => part.startsWith('q='))?.slice(2)
+    const quality = q === undefined ? 1 : qualityPattern.test(q) ? Number(q) : 0
+    if (name === coding) return quality
+    if (name === '*') any = quality
+  }
+  return any
 }

@@ -12,6 +12,7 @@ import { discoveryRoutes } from './discovery.ts'
 import { eventRoutes } from './events.ts'
 import { originGuard, tokenGuard } from './guard.ts'
 import { healthRoutes } from './health.ts'
+import { historyRoutes } from './history.ts'
 import { metricsRoutes } from './metrics.ts'
 import { openApiOf, type ShownRoute } from './openapi.ts'
 import { pageRoutes } from './page.ts'
@@ -19,7 +20,7 @@ import { poolRoutes } from './pools.ts'
 import { refuse, setReplies } from './replies.ts'
 import { requestRoutes } from './requests.ts'
 import { routingRoutes } from './routing.ts'
-import { HistoryQuery, HistoryView, OpenApi, SheddingView } from './schemas.ts'
+import { OpenApi, SheddingView } from './schemas.ts'
 
 export interface AdminRoutesOptions {
   /** The app that is shown. Default: the one that the routes are registered in. What it is not decorated with has no routes. */
@@ -60,9 +61,7 @@ const adminRoutes: FastifyPluginAsync<AdminRoutesOptions> = async (app, options)
     if (source.hasDecorator('edgeMetrics')) metricsRoutes(scope, source)
     if (source.hasDecorator('events')) eventRoutes(scope, source)
     if (source.hasDecorator('recorder')) requestRoutes(scope, source)
-    if (source.hasDecorator('history')) {
-      read(scope, '/history', { summary: 'The last 15 minutes in steps of 5 seconds', querystring: HistoryQuery, reply: HistoryView }, async (request) => source.history.since(request.query.since))
-    }
+    if (source.hasDecorator('history')) historyRoutes(scope, source)
     read(scope, '/openapi.json', { summary: 'These routes as an OpenAPI document', reply: OpenApi }, async () => openApiOf(shown, app.prefix))
     refuseTheRest(scope, methods)
   })

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import * as fc from 'fast-check'
-import { acceptQuality } from '../../../lib/http/accept.ts'
+import { acceptQuality, codingQuality } from '../../../lib/http/accept.ts'
 
 test('the quality of a type is that of the most specific range', () => {
   const table: Array<[accept: string, quality: number]> = [
@@ -31,4 +31,11 @@ test('whatever a client says, a quality is from 0 to 1', () => {
     const quality = acceptQuality(accept, 'text/plain', ['0.0.4'])
     assert.ok(quality >= 0 && quality <= 1)
   }))
+})
+
+test('a coding is wanted by its name, else by *, and nobody who says nothing wants one', () => {
+  const cases: Array<[string, number]> = [
+    ['', 0], ['gzip', 1], ['GZIP', 1], ['br, gzip;q=0.5', 0.5], ['*', 1], ['*;q=0.1, gzip;q=0', 0], ['gzip;q=0, *', 0], ['*;q=0', 0], ['xgzip, gzipx', 0], ['gzip;q=2', 0], ['gzip ; q=0.25', 0.25]
+  ]
+  for (const [accept, quality] of cases) assert.equal(codingQuality(accept, 'gzip'), quality, accept)
 })
