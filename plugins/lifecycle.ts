@@ -13,6 +13,7 @@ import { Emitter } from '../lib/emitter.ts'
 import type { Exchange } from '../lib/exchange.ts'
 import { retryAfter } from '../lib/http/problem.ts'
 import { systemRandom, type Random } from '../lib/random.ts'
+import { reset } from './connection.ts'
 import type {} from './edge.ts'
 import { socketOf } from './http2/client-request.ts'
 import { cutSession } from './http2/cut.ts'
@@ -83,8 +84,20 @@ function isIdle (socket: TrackedSocket): boolean {
   return bytesRead === 0 || quiet >= quietSweeps
 }
 
+/**
+ * The connections of all apps. Whose answer is not whole when the process exits, by a second signal or a fault, is reset like one that is cut:
+ * an orderly end would make a whole answer of a part where the connection's end is the body's.
+ */
+const everywhere = new Set<Set<TrackedSocket>>()
+
+function resetUnanswered (): void {
+  for (const sockets of everywhere) for (const socket of sockets) if (tunnelOn(socket) === null && owesAnswer(socket)) reset(socket)
+}
+
 const lifecycle: FastifyPluginAsync<LifecycleOptions> = async (app, { delayMs = 0, graceMs = 10000, random = systemRandom }) => {
   const sockets = new Set<TrackedSocket>()
+  if (everywhere.size === 0) process.on('exit', resetUnanswered)
+  everywhere.add(sockets)
   let phase: Phase = 'serving'
   let incomplete: ShutdownIncompleteError | null = null
   let drainingSince = 0
@@ -128,8 +141,10 @@ const lifecycle: FastifyPluginAsync<LifecycleOptions> = async (app, { delayMs = 
     for (const socket of sockets) {
       // We cut these: the log must not say that their clients left.
       for (const exchange of openOn(socket)) exchange.fail('draining')
-      tunnelOn(socket)?.cut()
-      socket.destroy()
+      const tunnel = tunnelOn(socket)
+      tunnel?.cut()
+      if (tunnel === null && owesAnswer(socket)) reset(socket)
+      else socket.destroy()
     }
     for (const session of sessions) {
       for (const exchange of openOn(socketOf(session))) exchange.fail('draining')
@@ -181,6 +196,8 @@ const lifecycle: FastifyPluginAsync<LifecycleOptions> = async (app, { delayMs = 
   })
 
   app.addHook('onClose', async () => {
+    everywhere.delete(sockets)
+    if (everywhere.size === 0) process.off('exit', resetUnanswered)
     if (incomplete !== null) throw incomplete
   })
 }

@@ -169,6 +169,19 @@ test('what the end of the grace cuts is logged as ours: 503 where nothing was se
   assert.deepEqual(gateway.app.breakers.snapshots().map(({ window }) => window.total), [0])
 })
 
+test('what the end of the grace cuts is taken for whole by nobody, even where only the end of the connection ends it', async (t) => {
+  const gateway = await startBoth(t, { server: { shutdown: { graceMs: 100 } } }, async (socket) => {
+    await send(socket, 'HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n')
+    await stall(socket)
+  })
+  const client = await rawConnect(gateway.port)
+  t.after(() => client.destroy())
+  await client.write(head('GET /log HTTP/1.0', 'Host: shop'))
+  await until(() => client.reader.received.toString('latin1').endsWith('abc'))
+  await assert.rejects(within(gateway.close()), { code: 'BREAKWATER_SHUTDOWN_INCOMPLETE' })
+  assert.equal(await client.closed, 'reset')
+})
+
 test('a client that leaves during the grace is still one that left', async (t) => {
   const gateway = await startBoth(t, {}, stall)
   const client = await rawConnect(gateway.port)
