@@ -134,6 +134,7 @@ const registeredElsewhere = new Set(['plugins/admin-listener/server.ts -> plugin
 
 /** Tests that are passed over, but never in .ci/run, where a tool is missing. */
 const mayBeSkipped: Record<string, string> = {
+  'test/bin/cli/completion.test.ts': 'shells that complete what somebody types',
   'test/conformance/quick.test.ts': 'suites that drive other programs',
   'test/deploy/prometheus.test.ts': 'promtool judges the alerts',
   'test/deploy/systemd.test.ts': 'systemd-analyze judges the unit',

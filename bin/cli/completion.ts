@@ -4,6 +4,8 @@ type Shown = Omit<Command, 'run'>
 
 export const shells = ['bash', 'zsh', 'fish'] as const
 
+const help = { name: 'help', summary: 'list all commands' }
+
 const withHelp = ({ options }: Shown): Array<[string, Option]> => Object.entries({ ...options, help: { short: 'h', text: 'this text' } })
 const flagsOf = (command: Shown): string[] => withHelp(command).flatMap(([name, { short }]) => [`--${name}`, ...short === undefined ? [] : [`-${short}`]])
 const spellings = (name: string, { short }: Option): string => short === undefined ? `--${name}` : `--${name}|-${short}`
@@ -62,8 +64,8 @@ function zsh (commands: readonly Shown[]): string {
   const action = ({ choices, complete }: { choices?: readonly string[], complete?: 'files' }): string => choices !== undefined ? `(${choices.join(' ')})` : complete === 'files' ? '_files' : ' '
   const branches = commands.map((command) => {
     const specs = [
-      ...withHelp(command).flatMap(([name, option]) => [`--${name}`, ...option.short === undefined ? [] : [`-${option.short}`]].map((flag) =>
-        quote(`${option.repeat === true ? '*' : ''}${flag}[${zshText(option.text)}]${option.value === undefined ? '' : `:${zshText(option.value)}:${action(option)}`}`))),
+      ...withHelp(command).flatMap(([name, option]) => [`--${name}`, ...option.short === undefined ? [] : [`-${option.short}`]].map((flag, _at, both) =>
+        quote(`${option.repeat === true ? '*' : `(${both.join(' ')})`}${flag}[${zshText(option.text)}]${option.value === undefined ? '' : `:${zshText(option.value)}:${action(option)}`}`))),
       ...command.operands.map((operand, at) => quote(`${at + 1}:${zshText(operand.name)}:${action(operand)}`))
     ]
     return `    ${command.name}) _arguments -s ${specs.join(' ')} ;;`
@@ -73,7 +75,7 @@ function zsh (commands: readonly Shown[]): string {
 _breakwater () {
   local -a commands
   commands=(
-${commands.map(({ name, summary }) => `    ${quote(`${name}:${zshText(summary)}`)}`).join('\n')}
+${[...commands, help].map(({ name, summary }) => `    ${quote(`${name}:${zshText(summary)}`)}`).join('\n')}
   )
   if (( CURRENT == 2 )); then
     _describe command commands
@@ -95,16 +97,44 @@ const fishQuote = (text: string): string => `'${text.replaceAll(/[\\']/g, '\\$&'
 
 function fish (commands: readonly Shown[]): string {
   const lines = commands.flatMap((command) => {
-    const seen = `-n ${fishQuote(`__fish_seen_subcommand_from ${command.name}`)}`
-    const operands = command.operands.flatMap(({ choices, complete }) => choices !== undefined ? [`complete -c breakwater ${seen} -f -a ${fishQuote(choices.join(' '))}`] : complete === 'files' ? [`complete -c breakwater ${seen} -F`] : [])
+    const seen = `-n ${fishQuote(`__breakwater_at ${command.name}`)}`
+    const valued = withHelp(command).filter(([, { value }]) => value !== undefined).flatMap(([name, { short }]) => [`--${name}`, ...short === undefined ? [] : [`-${short}`]])
+    const operands = command.operands.flatMap(({ choices, complete }, at) => {
+      const there = `-n ${fishQuote([`__breakwater_at ${command.name} ${at}`, ...valued].join(' '))}`
+      return choices !== undefined ? [`complete -c breakwater ${there} -f -k -a ${fishQuote(choices.join(' '))}`] : complete === 'files' ? [`complete -c breakwater ${there} -F`] : []
+    })
     return [
-      `complete -c breakwater -n __fish_use_subcommand -f -a ${command.name} -d ${fishQuote(command.summary)}`,
       ...withHelp(command).map(([name, { short, value, choices, complete, text }]) =>
         `complete -c breakwater ${seen} -l ${name}${short === undefined ? '' : ` -s ${short}`}${value === undefined ? '' : choices !== undefined ? ` -x -a ${fishQuote(choices.join(' '))}` : complete === 'files' ? ' -r -F' : ' -x'} -d ${fishQuote(text)}`),
       ...operands
     ]
   })
-  return `# fish completion for breakwater; made by \`breakwater completion fish\`.\ncomplete -c breakwater -f\n${lines.join('\n')}\n`
+  const names = [...commands, help].map(({ name, summary }) => `complete -c breakwater -n __breakwater_first -f -a ${name} -d ${fishQuote(summary)}`)
+  return `# fish completion for breakwater; made by \`breakwater completion fish\`.
+function __breakwater_first
+  test (count (commandline -opc)) -eq 1
+end
+# Whether the command is $argv[1] and, where a place is given, so many operands stand before the cursor; values of the options behind it are none.
+function __breakwater_at
+  set -l words (commandline -opc)
+  test (count $words) -ge 2; and test "$words[2]" = $argv[1]; or return 1
+  test (count $argv) -ge 2; or return 0
+  set -l place 0
+  set -l value no
+  for word in $words[3..]
+    if test $value = yes
+      set value no
+    else if string match -q -- '-*' $word
+      contains -- $word $argv[3..]; and set value yes
+    else
+      set place (math $place + 1)
+    end
+  end
+  test $place -eq $argv[2]
+end
+complete -c breakwater -f
+${[...names, ...lines].join('\n')}
+`
 }
 
 /** The script for a shell. */

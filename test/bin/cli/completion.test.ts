@@ -1,4 +1,4 @@
-/** Completions: scripts that their shells take, and what bash completes with them. */
+/** Completions: scripts that their shells take, and what these complete with them. */
 import { deepEqual, equal, ok } from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
@@ -7,6 +7,7 @@ import { join } from 'node:path'
 import { after, test } from 'node:test'
 import { commands } from '../../../bin/cli/commands.ts'
 import { completionFor } from '../../../bin/cli/completion.ts'
+import { skipWithout } from '../../support/tools.ts'
 import { run } from './support.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'breakwater-completion-'))
@@ -34,6 +35,58 @@ test('the scripts are what bash, zsh and fish can read', () => {
     if (error !== undefined && shell !== 'bash') continue
     equal(status, 0, `${shell}: ${stderr}`)
   }
+})
+
+/** Lines up to the cursor, and what is offered there. */
+const lines: Array<[string, readonly string[]]> = [
+  ['st', ['start', 'status']],
+  ['', [...commands.map(({ name }) => name), 'help']],
+  ['force shop a:1 ', ['open', 'closed', 'auto']],
+  ['force --ttl 5m shop a:1 c', ['closed']],
+  ['force shop ', []],
+  ['force --re', ['--reason']],
+  ['force --ttl ', []],
+  ['drain force --y', []],
+  ['completion ', ['bash', 'zsh', 'fish']],
+  ['check gate', ['gateway.yaml']],
+  ['status --token-file gate', ['gateway.yaml']],
+  ['nothing ', []]
+]
+
+test('fish completes the same', (t) => {
+  const program = lines.map(([line]) => `complete -C 'breakwater ${line}'; echo =`).join('\n')
+  const { error, status, stdout, stderr } = spawnSync('fish', ['--no-config', '-c', `source ${script('fish')}\n${program}`], { encoding: 'utf8', cwd: folder, env: { ...process.env, HOME: folder } })
+  if (error !== undefined) return skipWithout('fish', t)
+  equal(status, 0, stderr)
+  const answers = stdout.split('=\n').slice(0, -1).map((answer) => answer.split('\n').filter((line) => line !== '').map((line) => line.split('\t')[0]))
+  deepEqual(answers.map((words, i) => [lines[i]?.[0], words.toSorted()]), lines.map(([line, words]) => [line, [...words].toSorted()]))
+})
+
+/** A zsh that somebody types into: it tells what is added as a match, and that a line has been dealt with. */
+const typist = `
+zmodload zsh/zpty
+zpty z zsh -f -i
+zpty -w z "PROMPT=; fpath=($1 \\$fpath); autoload -Uz compinit; compinit -u -d $1/.zcompdump"
+zpty -w z 'compadd () { [[ " \${@[1,(i)(-|--)]} " == *\\ -[OAD]\\ * ]] && { builtin compadd "$@"; return }; local -a found; builtin compadd -A found "$@"; local each; for each in $found; print -r -- "<$each>"; builtin compadd "$@" }'
+zpty -w z "bindkey '^I' complete-word; print rea''dy"
+zpty -r -m z out '*ready*'
+shift
+for line; do
+  zpty -w -n z "$line"$'\t\x15'
+  zpty -w z "print do''ne"
+  zpty -r -m z out '*done*'
+  print -r -- "$out="
+done
+zpty -d z
+`
+
+test('zsh completes the same', (t) => {
+  writeFileSync(join(folder, '_breakwater'), completionFor('zsh', commands))
+  const { error, status, stdout, stderr } = spawnSync('zsh', ['-f', '-c', typist, 'typist', folder, ...lines.map(([line]) => `breakwater ${line}`)], { encoding: 'utf8', cwd: folder, env: { ...process.env, HOME: folder }, timeout: 60000 })
+  if (error !== undefined && (error as NodeJS.ErrnoException).code === 'ENOENT') return skipWithout('zsh', t)
+  equal(status, 0, stderr)
+  const answers = stdout.split('=\n').slice(0, -1).map((answer) => [...new Set([...answer.matchAll(/<([\w.-]+)>/g)].map(([, word]) => word))])
+  deepEqual(answers.map((words, i) => [lines[i]?.[0], words.toSorted()]), lines.map(([line, words]) => [line, [...words].toSorted()]))
 })
 
 test('bash completes commands, options, values that are a choice, and files', () => {
