@@ -195,7 +195,7 @@ class Forwarder implements ForwardHost, AttemptsContext {
       exchange.attempts++
       attempt.count('first')
       sendJob(reply, { forward, attempt, attempts, now, raw, fields: raw.headers })
-      if (mirror !== null) this.#copy(mirror, outgoing, body)
+      if (mirror !== null) this.#copy(mirror, exchange, outgoing, body)
     } catch (error) {
       // Nothing may keep the place and the permit, least of all a mistake of our own.
       if (attempt === null) {
@@ -248,11 +248,11 @@ class Forwarder implements ForwardHost, AttemptsContext {
   }
 
   /** Nothing that goes wrong with a copy is the exchange's. */
-  #copy (mirror: MirrorOptions, outgoing: Outgoing, body: ClientBody | Buffer | null): void {
+  #copy (mirror: MirrorOptions, exchange: Exchange, outgoing: Outgoing, body: ClientBody | Buffer | null): void {
     const send = (whole: Buffer | null): void => {
       try {
         const lane = this.#app.pools.lane(mirror.pool)
-        if (lane !== undefined) this.#mirrors.send(mirror, this.book.of({ pool: mirror.pool }, lane), this.book.record(mirror.pool).mirrors, outgoing, whole)
+        if (lane !== undefined) this.#mirrors.send(mirror, this.book.of({ pool: mirror.pool }, lane), this.book.record(mirror.pool).mirrors, exchange, outgoing, whole)
       } catch (error) {
         this.#app.log.error({ err: error, pool: mirror.pool }, 'internal_error')
       }

@@ -81,11 +81,13 @@ class SpanKeeper implements Observer {
   }
 
   attemptBegun (exchange: Exchange | null, attempt: ObservedAttempt): void {
-    const parent = exchange === null ? undefined : (exchange as TracedExchange)[kContext]
-    if (exchange === null || parent === undefined) return
+    // A copy is another request: whoever gets it is told of a span of its own, never of the client's.
+    const traced: TracedExchange | null = exchange ?? attempt.copyOf
+    const parent = traced?.[kContext]
+    if (traced === null || parent === undefined) return
     const recorded = trace.getSpan(parent)?.isRecording() === true
     // Of a trace that nobody keeps only the ids are wanted.
-    const span = this.#tracer.startSpan(attemptName(attempt), { kind: SpanKind.CLIENT, ...recorded && { attributes: attemptAttributes(exchange, attempt) } }, parent)
+    const span = this.#tracer.startSpan(attemptName(attempt), { kind: SpanKind.CLIENT, ...recorded && { attributes: attemptAttributes(traced, attempt) } }, parent)
     ;(attempt as TracedAttempt)[kSpan] = span
     const carrier: Record<string, string> = {}
     propagation.inject(trace.setSpan(parent, span), carrier)

@@ -18,6 +18,7 @@ export abstract class AttemptRecord implements ObservedAttempt {
   readonly exchange: Exchange | null
   readonly begunAt: number
   kind: AttemptKind = 'first'
+  copyOf: Exchange | null = null
   /** Monotonic time at which the request had been sent whole; 0: not yet. */
   sentAt = 0
   /** Monotonic time of the final head; 0: not yet. */

@@ -1,4 +1,5 @@
 import type { MirrorOptions, TimeoutOptions } from '../../config/schema.ts'
+import type { Exchange } from '../../lib/exchange.ts'
 import type { Outcome } from '../../lib/failure.ts'
 import type { Random } from '../../lib/random.ts'
 import { exactTimer } from '../exact-timer.ts'
@@ -40,8 +41,9 @@ export class Mirrors {
   /**
    * Sends a copy, if there is room for one.
    * @param terms of the pool that gets it
+   * @param original whose copy it is
    */
-  send (options: MirrorOptions, terms: Terms, counts: MirrorCounts, outgoing: Outgoing, body: Buffer | null): void {
+  send (options: MirrorOptions, terms: Terms, counts: MirrorCounts, original: Exchange | null, outgoing: Outgoing, body: Buffer | null): void {
     const underWay = this.#underWay.get(options) ?? 0
     const { lane } = terms
     const now = performance.now()
@@ -61,6 +63,7 @@ export class Mirrors {
       const { totalMs } = terms.limits
       copy = new Copy(terms, ended)
       const attempt = new Attempt(copy, terms, index, permit, outgoing.copyFor(lane.pool, body, totalMs === 0 ? Infinity : now + totalMs), now)
+      attempt.copyOf = original
       attempt.count('copy')
       copy.begin(attempt)
     } catch (error) {

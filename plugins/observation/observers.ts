@@ -46,6 +46,8 @@ export interface ObservedAttempt {
   readonly index: number
   readonly lane: UpstreamLane
   readonly kind: AttemptKind
+  /** Of a copy: the exchange that it is a copy of, to which nothing of it counts; else null. */
+  readonly copyOf: Exchange | null
   readonly method: string
   /** What the upstream is asked for: path and query. */
   readonly path: string

@@ -83,7 +83,7 @@ export function attemptAttributes ({ attempts }: Exchange, { kind, method, path,
     ...url.socketPath === null && { 'server.port': Number(id.slice(id.lastIndexOf(':') + 1)) },
     'breakwater.pool': pool,
     'breakwater.attempt.kind': kind,
-    ...attempts > 1 && { 'http.request.resend_count': attempts - 1 }
+    ...attempts > 1 && kind !== 'copy' && { 'http.request.resend_count': attempts - 1 }
   }
 }
 

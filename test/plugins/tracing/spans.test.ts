@@ -128,14 +128,17 @@ test('continueFrom trusted: for anybody else a trace begins here, and their bagg
   }
 })
 
-test('a copy has no span, and says what the client said', async (t) => {
+test('a copy has a client span of its own, and says that one, not what the client said', async (t) => {
   const shadow = await rawUpstream(answering())
   t.after(() => shadow.close())
   const { gateway } = await row(t, [named('only')], { pools: { shadow: { health: { enabled: false }, upstreams: [{ url: shadow.url }] } }, routes: [{ path: '/*', pool: 'shop', mirror: { pool: 'shadow' } }] })
-  await rawRequest(gateway.port, request('GET', '/', { Traceparent: traceparent() }))
+  await rawRequest(gateway.port, request('GET', '/', { Traceparent: traceparent(), Tracestate: 'vendor=1' }))
   await until(() => shadow.requests.length === 1)
-  assert.equal((await spansOf(gateway, 2)).length, 2)
-  assert.equal(shadow.requests[0]?.header('traceparent'), traceparent())
+  const spans = await spansOf(gateway, 3)
+  const [server, copy] = [spans.find(({ kind }) => kind === SpanKind.SERVER), spans.find(({ attributes }) => attributes['breakwater.attempt.kind'] === 'copy')]
+  assert.deepEqual([copy?.kind, copy?.parentSpanContext?.spanId, copy?.attributes['breakwater.pool'], copy?.attributes['http.response.status_code']], [SpanKind.CLIENT, server?.spanContext().spanId, 'shadow', 200])
+  assert.deepEqual(shadow.requests[0]?.headers.filter(([name]) => /^trace/i.test(name)).map(([, value]) => value), [parentOf(copy), 'vendor=1'])
+  assert.equal(spans.length, 3)
 })
 
 test('no value that may be secret is in a span', async (t) => {
