@@ -133,6 +133,8 @@ export class Http2Exchange {
     this.#head = null
     this.#handedUp = true
     this.handler.onHeaders(this.#status, rawOf(head), () => { this.#resume() }, '')
+    // Whole with its head, whether the upstream says so or not: nobody would wait for its end.
+    if (this.#status === 204 || this.#status === 304 || this.options.method === 'HEAD') this.#whole = true
     this.#flush()
   }
 
@@ -168,10 +170,10 @@ export class Http2Exchange {
     this.handler.onComplete(this.#trailers as never)
   }
 
-  /** The upstream may answer before it has all of the request: the rest of that is for nobody. */
+  /** The upstream may answer before it has all of the request: the rest of that is for nobody. Neither is what it sends behind its answer. */
   #stopSending (): void {
     const stream = this.#stream as ClientHttp2Stream
-    if (stream.writableFinished || stream.closed) return this.#release()
+    if (stream.closed || (stream.writableFinished && hasRemoteEnded(stream))) return this.#release()
     cancelStream(stream)
     this.#dropBody()
   }

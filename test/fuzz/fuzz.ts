@@ -3,9 +3,10 @@ import { Report } from '../conformance/suite.ts'
 import { answers } from './answers.ts'
 import { noConnections, type Campaign, type Lane } from './campaign.ts'
 import { http2 } from './http2.ts'
+import { http2Answers } from './http2-answers.ts'
 import { http1, proxyHeaders, tunnels } from './requests.ts'
 
-export const campaigns: readonly Campaign[] = [http1, answers, tunnels, proxyHeaders, http2]
+export const campaigns: readonly Campaign[] = [http1, answers, tunnels, proxyHeaders, http2, http2Answers]
 
 export interface FuzzOptions {
   seed: number

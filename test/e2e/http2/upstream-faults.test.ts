@@ -158,6 +158,16 @@ describe('an upstream that sends what is no HTTP/2', () => {
     })
   }
 
+  for (const [method, status] of [['HEAD', '200'], ['GET', '204'], ['GET', '304']] as const) {
+    it(`but no end of an answer that has no body (${method}, ${status}): it is whole, and its place is free`, async (t) => {
+      const upstream = await frameUpstream(t, (next, connection) => { if (isRequest(next)) connection.send(headers(next.id, [[':status', status]])) })
+      const gateway = await priorKnowledge(t, upstream.url)
+      assert.equal((await rawRequest(gateway.port, request(method))).status, Number(status))
+      await gateway.left({ counted: 'success', status: Number(status), bytes: 0 })
+      assert.equal(codeOf(await (upstream.connections[0] as FrameConnection).first('RST_STREAM', 1)), codes.CANCEL)
+    })
+  }
+
   it('but more bytes than it promised cuts the answer', async (t) => {
     const upstream = await frameUpstream(t, (next, connection) => {
       if (!isRequest(next)) return
