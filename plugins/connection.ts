@@ -85,6 +85,19 @@ export function closeBehind (request: IncomingMessage, response: ServerResponse)
   else socket.destroySoon = () => { closeGently(socket, deafMs) }
 }
 
+interface ParsedSocket extends Socket { parser?: { onIncoming: unknown } | null }
+
+/**
+ * No further request of a connection comes to be, not even of the bytes that Node's parser has in hand, which are up to 64 KiB and may hold
+ * thousands. The parser reads on to the end of the body at hand, and stops with an error of its own at the next head.
+ */
+export function beginNoMore ({ parser }: ParsedSocket): void {
+  if (parser !== undefined && parser !== null) parser.onIncoming = refuseHead
+}
+
+/** What Node's parser takes for neither of its answers to a head. */
+const refuseHead = (): number => -1
+
 function ignore (): void {}
 
 /** How long a client may go on sending what nobody reads, behind our last answer. */

@@ -14,7 +14,7 @@ import { Peer, type ReceivedVersion } from '../lib/http/forwarded.ts'
 import { RequestHeadReader } from '../lib/http/request-head.ts'
 import { isRequestId } from '../lib/http/request-id.ts'
 import { compileTrust, plainAddress, type Trust } from '../lib/http/trust.ts'
-import { closeBehind, hearNoMore, onBreak } from './connection.ts'
+import { beginNoMore, closeBehind, hearNoMore, onBreak } from './connection.ts'
 import { socketOf, type ClientRequest } from './http2/client-request.ts'
 import type { Flood } from './http2/client-sessions.ts'
 import { isHttp2 } from './http2/is-http2.ts'
@@ -67,6 +67,12 @@ declare module 'fastify' {
     exchange: Exchange
   }
 }
+
+/**
+ * Requests of one HTTP/1 connection that may be without their whole answers at the same time; the last of them closes it. Each costs many times
+ * the bytes that it came in, and nobody can make Node's parser wait within what it has read.
+ */
+const maxPipelined = 128
 
 const kPeer = Symbol('breakwater.peer')
 const kRequestId = Symbol('breakwater.requestId')
@@ -229,6 +235,7 @@ const edge: FastifyPluginAsync<EdgeOptions> = async (app, options) => {
     const socket: TaggedSocket = raw.socket
     if (!isHttp2(raw) && isClosing(socket)) {
       // Its bytes were in one packet with the last request's. The parser is not done with them yet.
+      beginNoMore(socket)
       process.nextTick(hearNoMore, socket)
       return false
     }
@@ -246,6 +253,10 @@ const edge: FastifyPluginAsync<EdgeOptions> = async (app, options) => {
       beginStream(socket, request, reply)
     } else {
       if (mayHaveLostFollowers(raw)) closeBehind(raw, reply.raw)
+      if ((socket[kEarlier]?.size ?? 0) >= maxPipelined - 1) {
+        closeBehind(raw, reply.raw)
+        beginNoMore(socket)
+      }
       socket[kLatest] = reply
     }
     if (maxRequestsPerConnection > 0) countRequest(socket, raw, reply.raw)

@@ -109,14 +109,36 @@ test('when the first of several pipelined answers is cut, the others end too', a
   assert.deepEqual(lines.map(({ path, reason }) => `${path} ${reason}`).toSorted(), ['/1 body_truncated', '/2 body_truncated', '/3 body_truncated'])
 })
 
-test('a great many pipelined requests are served one after the other', async (t) => {
+test('many pipelined requests are served one after the other', async (t) => {
   const gateway = await startBoth(t)
-  const count = 300
+  const count = 100
   const response = await rawRequest(gateway.port, Array.from({ length: count }, (_, i) => get(`/${i}`)).join(''), { methods: Array.from({ length: count }, () => 'GET'), timeoutMs: 20000 })
   assert.equal(response.responses.length, count)
   const refused = response.responses.filter(({ status }) => status !== 200)
   assert.ok(refused.every(({ status }) => status === 503))
   assert.equal((await accessLines(gateway, count)).length, count)
+})
+
+test('of a flood of pipelined requests 128 are begun, whoever answers them, and the last of them closes', async (t) => {
+  let answerNow = (): void => {}
+  const asked = new Promise<void>((resolve) => { answerNow = resolve })
+  const gateway = await startBoth(t, { shedding: { maxInFlight: 20 } }, async (socket, { target }) => {
+    if (target === '/0') await asked
+    await send(socket, answer({ body: target }))
+  })
+  let begun = 0
+  gateway.app.server.on('request', () => { begun++ })
+  const client = await rawConnect(gateway.port)
+  t.after(() => client.destroy())
+  // Thousands are in what the parser has in hand at once.
+  await client.write(Array.from({ length: 5000 }, (_, i) => get(i % 3 === 1 ? '/livez' : `/${i}`)).join(''))
+  await until(() => begun === 128)
+  answerNow()
+  const got = (await client.readAll()).toString('latin1')
+  const statuses = got.match(/(?<=HTTP\/1\.1 )\d{3}/g) ?? []
+  assert.deepEqual([statuses.length, [...new Set(statuses)].toSorted(), got.match(/connection: close\r\n/gi)?.length], [128, ['200', '204', '503'], 1])
+  await gateway.idle()
+  assert.equal(begun, 128)
 })
 
 test('CONNECT behind a request that waits does not take its place', async (t) => {
