@@ -120,6 +120,7 @@ const sharedHelpers: Record<string, string> = {
   'plugins/http2/client-sessions.ts': 'time limits and floods of clients\' sessions',
   'plugins/http2/cut.ts': 'how a client\'s session ends, whatever state it is in',
   'plugins/http2/is-http2.ts': 'which requests came on a stream of HTTP/2',
+  'plugins/http2/end-later.ts': 'sessions end when what has come is read',
   'plugins/http2/errors.ts': 'what ends an exchange over HTTP/2, as it is classified',
   'plugins/upgrading-message.ts': 'the message class of a server that carries WebSockets'
 }

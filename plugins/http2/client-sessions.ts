@@ -143,8 +143,7 @@ export class ClientSessions {
     if (session.destroyed || state.calmed) return
     state.calmed = true
     this.#onFlood({ what, address: state.address })
-    // Not in the midst of reading: that would free what is still being read.
-    setImmediate(() => { if (!session.destroyed) session.destroy(NGHTTP2_ENHANCE_YOUR_CALM as never) })
+    session.destroy(NGHTTP2_ENHANCE_YOUR_CALM as never)
   }
 
   #sweep (): void {

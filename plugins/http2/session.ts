@@ -1,6 +1,7 @@
 import { connect, type ClientHttp2Session, type ClientHttp2Stream, type ClientSessionRequestOptions, type OutgoingHttpHeaders } from 'node:http2'
 import type { Socket } from 'node:net'
 import { exactTimer } from '../exact-timer.ts'
+import { endLater } from './end-later.ts'
 import { StreamClosedError } from './errors.ts'
 
 export interface SessionOptions {
@@ -74,6 +75,7 @@ export class Session {
       maxHeaderListPairs: maxHeaderPairs,
       maxSessionMemory
     })
+    endLater(this.#h2)
     if (answerMs > 0) this.#within(answerMs, () => Object.assign(new Error(`no SETTINGS within ${answerMs} ms`), { code: 'UND_ERR_CONNECT_TIMEOUT' }))
     this.#h2.on('remoteSettings', ({ maxConcurrentStreams = Infinity }) => { this.#onSettings(Math.min(maxStreams, maxConcurrentStreams)) })
       .on('goaway', () => { this.#leave() })
@@ -136,7 +138,7 @@ export class Session {
     this.error ??= error ?? null
     this.#leave()
     this.#h2.destroy(error)
-    this.#socket.destroy()
+    setImmediate(() => { this.#socket.destroy() })
   }
 
   /** What is waited for must have come within the time; where our own loop stood still, it has the time once more. */

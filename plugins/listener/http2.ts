@@ -8,6 +8,7 @@ import { plainAddress } from '../../lib/http/trust.ts'
 import { ClientRequest, setSocket } from '../http2/client-request.ts'
 import { ClientResponse } from '../http2/client-response.ts'
 import { ClientSessions, type Flood } from '../http2/client-sessions.ts'
+import { endLater } from '../http2/end-later.ts'
 import { continueOnRead, headersTimeoutOf, type RequestHandler } from './http1.ts'
 
 /** Memory that one connection may take, in MB: Node's own default, far above what its streams' windows can hold. */
@@ -49,7 +50,7 @@ export function createHttp2 (options: ServerOptions, handler: RequestHandler, on
   server.on('session', (session: ServerHttp2Session) => {
     const socket = accepted as Socket
     setSocket(session, socket)
-    closeLater(session)
+    endLater(session)
     session.setLocalWindowSize(connectionWindow)
     sessions.add(session, plainAddress(socket.remoteAddress), socket)
   })
@@ -64,13 +65,4 @@ export function createHttp2 (options: ServerOptions, handler: RequestHandler, on
   // What a client breaks is its own connection alone.
   server.on('sessionError', () => {})
   return server
-}
-
-/**
- * Node closes a session as soon as it reads a GOAWAY, and refuses a request behind it in the midst of reading, which frees what is still
- * being read: the process dies. So a session is closed when what has come is read.
- */
-function closeLater (session: ServerHttp2Session): void {
-  const close = session.close.bind(session)
-  session.close = (callback) => { setImmediate(close, callback) }
 }

@@ -172,7 +172,9 @@ export const http2Answers: Campaign = {
         // The next step begins with a connection of its own; and whatever came on these, they end when the upstream ends them.
         for (const socket of open) socket.end()
         await until(() => open.size === 0, { what: 'no connection to the upstream', timeoutMs: 10_000, intervalMs: 1 })
-        if (lines.length !== asked.length) throw new Error(`${asked.length} requests and ${lines.length} access lines`)
+        // Where this process stood still for longer than a head may take, a connection ends before its request was read.
+        const unread = got.filter((bytes) => bytes.length === 0 || bytes.toString('latin1', 0, 12) === 'HTTP/1.1 408').length
+        if (lines.length > asked.length || lines.length < asked.length - unread) throw new Error(`${asked.length} requests and ${lines.length} access lines`)
         // What the upstream says that it has not begun is sent once more.
         if (heads > 2 * asked.length) throw new Error(`${asked.length} requests, and the upstream got ${heads}`)
         const ends = [...said.values()].some((bytes) => couldEnd(Buffer.concat(bytes)))
