@@ -141,8 +141,7 @@ test(`${total / MiB} MiB down and up: memory stays flat, a slow reader stops the
   t.after(() => { upstream.close(); upstream.closeAllConnections() })
 
   const child = spawnApp(t, [`http://127.0.0.1:${(upstream.address() as AddressInfo).port}`], {
-    server: { requestTimeoutMs: 0 },
-    pool: { timeouts: { totalMs: 0 } },
+    pool: { timeouts: { requestMs: 0, totalMs: 0 } },
     node: ['--import', readings]
   })
   const port = await portOf(child)

@@ -10,9 +10,10 @@ const connections = '150'
 const common = ['-c', connections, '-r', '150', '-l', '6', '-i', '1', '-p', '3']
 
 /** What each sends, and what it is answered: beside it another client is served all the time. */
-const attacks: Record<string, { args: string[], path: string }> = {
+const attacks: Record<string, { args: string[], path: string, timeouts?: Record<string, number> }> = {
   'slow heads (Slowloris)': { args: ['-H'], path: '/echo' },
   'slow bodies (R.U.D.Y.)': { args: ['-B', '-s', '8192', '-x', '10'], path: '/echo' },
+  'slow bodies where an upload may last': { args: ['-B', '-s', '8192', '-x', '10'], path: '/echo', timeouts: { requestMs: 0, totalMs: 0 } },
   'slow readers': { args: ['-X', '-w', '512', '-y', '1024', '-n', '1', '-z', '32', '-k', '1'], path: '/large' },
   'many ranges': { args: ['-R', '-a', '1', '-b', '2000'], path: '/range' }
 }
@@ -30,8 +31,9 @@ export const slow: Suite = {
     const upstream = await shop(report)
     const server = { headersTimeoutMs: 1500, requestTimeoutMs: 3000, keepAliveTimeoutMs: 1000 }
     // A reader that takes too little holds its place for as long as a silence may last.
-    const pool = { timeouts: { bodyIdleMs: 2000, totalMs: 4000 }, connections: { max: 300 } }
-    for (const [name, { args, path }] of Object.entries(attacks)) {
+    const limits = { bodyIdleMs: 2000, totalMs: 4000 }
+    for (const [name, { args, path, timeouts }] of Object.entries(attacks)) {
+      const pool = { timeouts: { ...limits, ...timeouts }, connections: { max: 300 } }
       const gateway = await startGateway(report, { upstreams: [upstream.url], server, pool, shedding: { maxInFlight: 400 } })
       const attack = run('slowhttptest', [...args, ...common, '-u', `http://127.0.0.1:${gateway.port}${path}`])
       let most = 0

@@ -35,6 +35,27 @@ test('files that change are taken for new handshakes, and connections stay', asy
   await until(() => text.startsWith('HTTP/1.1 200 '), { what: 'an answer on the connection of before' })
 })
 
+test('no handshake fails while certificates change under it', async (t) => {
+  const folder = new Folder(t)
+  const files = folder.issue('first.example')
+  const gateway = await startListener(t, { tls: { certificates: [files, folder.issue('other.example')] } })
+  const names = new Set<string>()
+  for (let i = 0; i < 20; i++) {
+    const next = certificate({ name: `${i}.example`, names: ['first.example'] })
+    const asked = Array.from({ length: 6 }, async (_, n) => {
+      const { name, text } = await ask(gateway.port, { servername: n % 3 === 0 ? 'other.example' : 'first.example', maxVersion: n % 2 === 0 ? 'TLSv1.2' : 'TLSv1.3' })
+      assert.match(text, /^HTTP\/1\.1 200 /)
+      names.add(name)
+    })
+    writeFileSync(files.cert, next.cert)
+    writeFileSync(files.key, next.key)
+    gateway.app.listener.reloadCertificates()
+    await Promise.all(asked)
+  }
+  assert.ok(names.size > 10, `${names.size} certificates were seen`)
+  assert.deepEqual(gateway.lines.all('connection_failed'), [])
+})
+
 test('a pair that does not fit changes nothing, and is told of', async (t) => {
   const folder = new Folder(t)
   const files = folder.issue('first.example')
