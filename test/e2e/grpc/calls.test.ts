@@ -1,8 +1,10 @@
 import assert from 'node:assert/strict'
 import { describe, it, type TestContext } from 'node:test'
 import { Client, credentials, Metadata, Server, ServerCredentials, status, type ServerDuplexStream, type ServerReadableStream, type ServerUnaryCall, type ServerWritableStream, type sendUnaryData, type ServiceError } from '@grpc/grpc-js'
+import { certificate } from '../../config/certificate.ts'
 import { startGateway, type Gateway } from '../../support/gateway.ts'
 import { until, within } from '../../support/wait.ts'
+import { Folder } from '../listener/support.ts'
 
 const same = (bytes: Buffer): Buffer => bytes
 const method = (name: string, requestStream: boolean, responseStream: boolean) => ({
@@ -10,9 +12,12 @@ const method = (name: string, requestStream: boolean, responseStream: boolean) =
 })
 const service = { Unary: method('Unary', false, false), Collect: method('Collect', true, false), Repeat: method('Repeat', false, true), Chat: method('Chat', true, true), Hang: method('Hang', false, false) }
 
+/** Of the gateway, where calls come over TLS. */
+const own = certificate({ name: 'shop.example', names: ['shop.example'] })
+
 interface Setting { gateway: Gateway, client: Client, cancelled: () => number }
 
-async function setting (t: TestContext, pool: Record<string, unknown> = {}, port?: number): Promise<Setting> {
+async function setting (t: TestContext, pool: Record<string, unknown> = {}, port?: number, tls = false): Promise<Setting> {
   let cancelled = 0
   const server = new Server({ 'grpc.max_receive_message_length': -1 })
   server.addService(service, {
@@ -40,8 +45,8 @@ async function setting (t: TestContext, pool: Record<string, unknown> = {}, port
     server.bindAsync('127.0.0.1:0', ServerCredentials.createInsecure(), (error, found) => { if (error === null) resolve(found); else reject(error) })
   })
   t.after(() => { server.forceShutdown() })
-  const gateway = await startGateway(t, { upstreams: [`http://127.0.0.1:${port ?? bound}`], pool: { http2: 'prior-knowledge', ...pool }, server: { http2: { cleartext: true } } })
-  const client = new Client(`127.0.0.1:${gateway.port}`, credentials.createInsecure(), { 'grpc.max_receive_message_length': -1 })
+  const gateway = await startGateway(t, { upstreams: [`http://127.0.0.1:${port ?? bound}`], pool: { http2: 'prior-knowledge', ...pool }, server: tls ? { tls: { certificates: [new Folder(t).pair('own', own)] } } : { http2: { cleartext: true } } })
+  const client = new Client(`127.0.0.1:${gateway.port}`, tls ? credentials.createSsl(Buffer.from(own.cert)) : credentials.createInsecure(), { 'grpc.max_receive_message_length': -1, ...tls && { 'grpc.ssl_target_name_override': 'shop.example' } })
   t.after(() => { client.close() })
   return { gateway, client, cancelled: () => cancelled }
 }
@@ -87,8 +92,9 @@ describe('gRPC through the gateway', () => {
     assert.ok(value?.equals(big))
   })
 
-  it('streams of messages: from the client, from the server, and both at the same time', async (t) => {
-    const { gateway, client } = await setting(t)
+  for (const tls of [false, true]) it(`streams of messages${tls ? ' over TLS' : ''}: from the client, from the server, and both at the same time; then a deadline, and a cancel`, async (t) => {
+    const { gateway, client, cancelled } = await setting(t, {}, undefined, tls)
+    assert.equal((await unary(client, 'Unary', Buffer.from('hello'))).value?.toString(), 'hello')
     const collected = await within(new Promise<string>((resolve, reject) => {
       const call = client.makeClientStreamRequest('/test.Echo/Collect', same, same, (error, value?: Buffer) => { if (error === null) resolve(String(value)); else reject(error) })
       for (let i = 0; i < 20; i++) call.write(Buffer.alloc(10000))
@@ -112,13 +118,16 @@ describe('gRPC through the gateway', () => {
     call.end()
     assert.equal((await within(ended) as { code: number }).code, status.OK)
     await gateway.skip()
-  })
-
-  it('a deadline of the client ends the call at the server', async (t) => {
-    const { gateway, client, cancelled } = await setting(t)
     const { error } = await unary(client, 'Hang', Buffer.from('x'), new Metadata(), { deadline: Date.now() + 200 })
     assert.equal(error?.code, status.DEADLINE_EXCEEDED)
     await until(() => cancelled() === 1)
+    await gateway.left({ counted: 'neutral', status: 499, reason: 'client_cancelled' })
+    const chat = client.makeBidiStreamRequest('/test.Echo/Chat', same, same)
+    const over = new Promise<{ code: number }>((resolve) => { chat.on('status', resolve).on('error', () => {}) })
+    chat.write(Buffer.from('one'))
+    await new Promise((resolve) => { chat.once('data', resolve) })
+    chat.cancel()
+    assert.equal((await within(over)).code, status.CANCELLED)
     await gateway.left({ counted: 'neutral', status: 499, reason: 'client_cancelled' })
   })
 
