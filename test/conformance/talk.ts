@@ -1,4 +1,6 @@
-import { rawConnect } from '../support/raw-client.ts'
+import assert from 'node:assert/strict'
+import { rawConnect, rawRequest } from '../support/raw-client.ts'
+import type { Recorder } from '../support/recorder.ts'
 
 /** Ends what a client says, so that the connection ends by itself whatever came before. */
 export const lastRequest = 'GET /end HTTP/1.1\r\nHost: shop\r\nConnection: close\r\n\r\n'
@@ -16,6 +18,19 @@ export async function talk (port: number, pieces: ReadonlyArray<string | Buffer>
   } finally {
     client.destroy()
   }
+}
+
+/**
+ * The next client, which gets its own answer: what an earlier one left behind would be in its way. The upstream has forgotten what came.
+ * @throws where it does not
+ */
+export async function nextClient (port: number, upstream: Recorder): Promise<void> {
+  upstream.clear()
+  const ask = (): ReturnType<typeof rawRequest> => rawRequest(port, 'GET /victim HTTP/1.1\r\nHost: shop\r\n\r\n')
+  let victim = await ask()
+  // While this process stands still a short time for the head is over before the head is read: nothing is answered then, or 408.
+  for (let tries = 1; tries < 5 && victim.ended !== 'timeout' && (victim.status === 0 || victim.status === 408) && upstream.requests.length === 0; tries++) victim = await ask()
+  assert.deepEqual([victim.status, victim.text(), upstream.requests.map(({ target }) => target)], [200, '/victim', ['/victim']])
 }
 
 /** Does the work for each item, on as many lanes as were opened. */

@@ -1,11 +1,10 @@
-import assert from 'node:assert/strict'
 import { startGateway, type Gateway } from '../../support/gateway.ts'
-import { rawConnect, rawRequest } from '../../support/raw-client.ts'
+import { rawConnect } from '../../support/raw-client.ts'
 import { echoing, recorder, type Recorder } from '../../support/recorder.ts'
 import { judge } from '../arrivals.ts'
 import { until } from '../../support/wait.ts'
 import type { Report, Suite } from '../suite.ts'
-import { inLanes, lastRequest, talk } from '../talk.ts'
+import { inLanes, lastRequest, nextClient, talk } from '../talk.ts'
 import { earlyCases, earlyReply, earlyRoutes, type EarlyCase } from './early.ts'
 import { framingCases } from './framing.ts'
 import { headCases } from './heads.ts'
@@ -52,13 +51,7 @@ async function judged ({ gateway, upstream }: Lane, pieces: readonly string[], s
   await gateway.idle()
   await upstream.settled()
   const why = judge({ sent: Buffer.from(pieces.join(''), 'latin1'), got, upstream })
-  // What was left behind would be the next client's.
-  upstream.clear()
-  const ask = (): ReturnType<typeof rawRequest> => rawRequest(gateway.port, 'GET /victim HTTP/1.1\r\nHost: shop\r\n\r\n')
-  let victim = await ask()
-  // While this process stands still the short time for a head is over before the head is read: nothing is answered then, or 408.
-  for (let tries = 1; tries < 5 && victim.ended !== 'timeout' && (victim.status === 0 || victim.status === 408) && upstream.requests.length === 0; tries++) victim = await ask()
-  assert.deepEqual([victim.status, victim.text(), upstream.requests.map(({ target }) => target)], [200, '/victim', ['/victim']])
+  await nextClient(gateway.port, upstream)
   return why
 }
 
