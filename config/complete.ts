@@ -10,6 +10,7 @@ import { checkShedding } from './check-server.ts'
 import type { Report } from './checks.ts'
 import { gather, linesOf, type Problem } from './error.ts'
 import { deepFreeze } from './freeze.ts'
+import { isJudged } from './judged.ts'
 import { joinPath } from './path.ts'
 import { resolve } from './resolve.ts'
 import { MetricsOptions } from './schema-metrics.ts'
@@ -54,7 +55,8 @@ export const completeMetrics = (input: unknown): MetricsOptions => completeSecti
  * Pools by their names. Reads the files that `tls` names.
  * @throws TypeError that names each bad option by its path, like `pools.shop.health.statuses`
  */
-export const completePools = (input: unknown): Record<string, PoolOptions> => completeSection(Config.properties.pools, input, 'pools', (value, report) => { checkPools(objectOf(value), report) })
+export const completePools = (input: unknown): Readonly<Record<string, PoolOptions>> =>
+  isJudged(input) ? input as Record<string, PoolOptions> : completeSection(Config.properties.pools, input, 'pools', (value, report) => { checkPools(objectOf(value), report) })
 
 /** @throws TypeError that names each bad option by its path, like `recorder.maxBytes` */
 export const completeRecorder = (input: unknown): RecorderOptions => completeSection(RecorderOptions, input, 'recorder')
@@ -68,8 +70,8 @@ const routesAlone = Type.Object({ routes: Config.properties.routes }, { addition
  * A list of routes. Whether the pools that it names are there is not judged.
  * @throws TypeError that names each bad option by its path, like `routes[0].path`
  */
-export const completeRoutes = (routes: unknown): RouteOptions[] =>
-  completeSection(routesAlone, { routes }, '', (value, report) => { checkRoutes(objectOf(value)['routes'], null, report) }).routes
+export const completeRoutes = (routes: unknown): readonly RouteOptions[] =>
+  isJudged(routes) ? routes as RouteOptions[] : completeSection(routesAlone, { routes }, '', (value, report) => { checkRoutes(objectOf(value)['routes'], null, report) }).routes
 
 /** @throws TypeError that names each bad option by its path, like `rateLimit.max` */
 export const completeRateLimit = (input: unknown): RateLimitOptions =>

@@ -2,6 +2,7 @@ import { checkMeaning } from './checks.ts'
 import { configSchema } from './describe.ts'
 import { ConfigError, gather, type Problem } from './error.ts'
 import { deepFreeze } from './freeze.ts'
+import { noteJudged } from './judged.ts'
 import { type Env, resolve } from './resolve.ts'
 import type { Config } from './schema.ts'
 import { checkStructure } from './structure.ts'
@@ -35,5 +36,7 @@ export const parseConfig = (input: unknown, where: string, options: ParseOptions
   const later = gather(checkStructure(value), checkMeaning(value)).map(problem => named(problem, origins))
   const errors = gather(problems, later)
   if (errors.length > 0) throw new ConfigError(where, errors)
-  return deepFreeze(withRoutes(value as Config))
+  const config = deepFreeze(withRoutes(value as Config))
+  noteJudged(config)
+  return config
 }

@@ -5,8 +5,9 @@ import { indexPath, keyPath } from './path.ts'
 import { nearest } from './suggest.ts'
 import { given, quoted } from './values.ts'
 
-// ownProperties: what an input inherits was not written by anybody.
-const ajv = new Ajv({ allErrors: true, strict: true, useDefaults: true, verbose: true, ownProperties: true })
+// ownProperties: what an input inherits was not written by anybody. The code that judges runs a few times in the life of a process:
+// to make it quick takes longer than it ever saves.
+const ajv = new Ajv({ allErrors: true, strict: true, useDefaults: true, verbose: true, ownProperties: true, code: { optimize: false } })
 
 const roots = new WeakMap<object, JsonSchema>()
 

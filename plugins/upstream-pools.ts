@@ -77,10 +77,18 @@ const sweepMs = 1000
 /** The longest time that a timer can hold, in ms. */
 const maxTimerMs = 2147483647
 
-/** An upstream that is given as a bare URL, written out. */
-function withUrls (input: PoolInput | PoolOptions): object {
+const isText = (each: unknown): boolean => typeof each === 'string'
+
+/** Upstreams that are given as bare URLs, written out; what has none is given back as it is. */
+function withUrls (inputs: UpstreamPoolsOptions['pools']): object {
+  const lists = Object.values(inputs).map((input) => input?.upstreams)
+  if (!lists.some((upstreams) => Array.isArray(upstreams) && upstreams.some(isText))) return inputs
+  return Object.fromEntries(Object.entries(inputs).map(([name, input]) => [name, withUrlsOf(input)]))
+}
+
+function withUrlsOf (input: PoolInput | PoolOptions): object {
   const { upstreams } = input
-  return Array.isArray(upstreams) ? { ...input, upstreams: upstreams.map((each: unknown) => typeof each === 'string' ? { url: each } : each) } : input
+  return Array.isArray(upstreams) ? { ...input, upstreams: upstreams.map((each: unknown) => isText(each) ? { url: each } : each) } : input
 }
 
 const upstreamPools: FastifyPluginAsync<UpstreamPoolsOptions> = async (app, { pools: inputs, random = systemRandom }) => {
@@ -197,7 +205,7 @@ const upstreamPools: FastifyPluginAsync<UpstreamPoolsOptions> = async (app, { po
     on: (_type: 'event', fn: (event: PoolEvent) => unknown) => emitter.on(fn)
   })
 
-  const complete = completePools(Object.fromEntries(Object.entries(inputs).map(([name, input]) => [name, withUrls(input)])))
+  const complete = completePools(withUrls(inputs))
   for (const [name, options] of Object.entries(complete)) {
     const runtime = new PoolRuntime(name, options, random, performance.now(), retire)
     runtimes.set(name, runtime)

@@ -3,7 +3,8 @@
  * registered with `prefix` in any app, or on a listener of its own (plugins/admin-listener.ts). It owns everything below its prefix.
  */
 import createError from '@fastify/error'
-import type { FastifyInstance, FastifyPluginAsync } from 'fastify'
+import type { FastifyInstance, FastifyPluginAsync, FastifyRequest } from 'fastify'
+import findMyWay from 'find-my-way'
 import probes from '../probes.ts'
 import { breakerRoutes } from './breakers.ts'
 import { configRoutes } from './config.ts'
@@ -86,20 +87,26 @@ function markRoutes (app: FastifyInstance, shown: ShownRoute[]): Map<string, Set
 
 /** 405 for another method on a path of ours, 404 for any other path: answered before a body is read, and by us, whatever the app has. */
 function refuseTheRest (app: FastifyInstance, methods: ReadonlyMap<string, ReadonlySet<string>>): void {
-  for (const [url, own] of Array.from(methods)) {
-    const allow = [...own].join(', ')
-    refuseAll(app, url, app.supportedMethods.filter((method) => !own.has(method)), 405, `this path takes ${allow}`, { allow })
-  }
-  refuseAll(app, '/*', [...app.supportedMethods], 404, 'there is nothing here')
+  const paths = findMyWay({ maxParamLength: 65536 })
+  for (const [url, own] of methods) paths.on('GET', `${app.prefix}${url}`, () => {}, [...own].join(', '))
+  refuseAll(app, '/*', app.supportedMethods, (request) => paths.find('GET', request.url)?.store as string | undefined)
+  // The prefix alone is below no wildcard.
+  const root = [...methods.get('/') ?? []]
+  refuseAll(app, '/', app.supportedMethods.filter((method) => !root.includes(method)), () => root.join(', '))
 }
 
-function refuseAll (app: FastifyInstance, url: string, method: string[], status: number, detail: string, headers: Record<string, string> = {}): void {
+/** @param allow the methods that the path takes; none: it is no path of ours */
+function refuseAll (app: FastifyInstance, url: string, method: string[], allow: (request: FastifyRequest) => string | undefined): void {
   app.route({
     method,
     url,
     exposeHeadRoute: false,
     schema: { hide: true } as object,
-    onRequest: (request, reply) => { refuse(request, reply.headers(headers), status, detail) },
+    onRequest: (request, reply) => {
+      const known = allow(request)
+      if (known === undefined) refuse(request, reply, 404, 'there is nothing here')
+      else refuse(request, reply.headers({ allow: known }), 405, `this path takes ${known}`)
+    },
     handler: async () => undefined
   })
 }
