@@ -50,6 +50,15 @@ test('passing tests end with the summary and exit 0', async t => {
   assert.match(output.split('\n').at(-1) ?? '', /^# duration_ms/)
 })
 
+test('files that share a process are all run, and one that cannot be loaded fails', async t => {
+  const files = Object.fromEntries(Array.from({ length: 7 }, (_each, i) => [`config/file-${i}`, passing]))
+  const { code, output } = await run(t, files)
+  assert.equal(code, 0)
+  assert.match(output, /^# tests 7$/m)
+  assert.notEqual((await run(t, { ...files, 'config/broken': 'import "./nowhere.js"' })).code, 0)
+  assert.notEqual((await run(t, { ...files, 'config/broken': failing })).code, 0)
+})
+
 test('a failing test exits non-zero', async t => {
   const { code, output } = await run(t, { one: passing, two: failing })
   assert.notEqual(code, 0)
