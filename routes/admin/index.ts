@@ -87,9 +87,13 @@ function markRoutes (app: FastifyInstance, shown: ShownRoute[]): Map<string, Set
 
 /** 405 for another method on a path of ours, 404 for any other path: answered before a body is read, and by us, whatever the app has. */
 function refuseTheRest (app: FastifyInstance, methods: ReadonlyMap<string, ReadonlySet<string>>): void {
-  const paths = findMyWay({ maxParamLength: 65536 })
-  for (const [url, own] of methods) paths.on('GET', `${app.prefix}${url}`, () => {}, [...own].join(', '))
-  refuseAll(app, '/*', app.supportedMethods, (request) => paths.find('GET', request.url)?.store as string | undefined)
+  const paths = findMyWay()
+  for (const [url, own] of methods) paths.on('GET', `${app.prefix}${url}`, () => {}, own)
+  refuseAll(app, '/*', app.supportedMethods, ({ method, url }) => {
+    const own = paths.find('GET', url)?.store as ReadonlySet<string> | undefined
+    // One that the path takes has not got here for its method.
+    return own === undefined || own.has(method) ? undefined : [...own].join(', ')
+  })
   // The prefix alone is below no wildcard.
   const root = [...methods.get('/') ?? []]
   refuseAll(app, '/', app.supportedMethods.filter((method) => !root.includes(method)), () => root.join(', '))

@@ -75,6 +75,13 @@ export interface Gateway {
 /** The event loop of the test was late, and the proxy rightly blamed nobody: the test has to be made again. */
 export class StalledError extends Error {}
 
+/** Throws where an upstream that had no time left was not blamed. @param attempts `upstream_error` lines or attempts of a record */
+export function assertNotStalled (attempts: ReadonlyArray<{ readonly outcome?: unknown, readonly reason?: unknown }>): void {
+  if (attempts.some(({ outcome, reason }) => outcome === 'ignored' && /timeout|deadline/.test(String(reason)))) {
+    throw new StalledError('the event loop stood still while a time limit ran out')
+  }
+}
+
 /** Runs a test whose outcome depends on a time limit; again, where this process was late itself. */
 export async function unlessStalled (scenario: () => Promise<void>): Promise<void> {
   for (let tries = 1; ; tries++) {
@@ -179,9 +186,7 @@ export async function startGateway (t: Pick<TestContext, 'after'>, options: Gate
     const counted = { total: now.total - before.total, failures: now.failures - before.failures }
     await skip()
     assert.equal(accesses.length, 1, `one access line: ${JSON.stringify(accesses)}`)
-    if (expected.counted === 'failure' && errors.some(({ outcome, reason }) => outcome === 'ignored' && /timeout|deadline/.test(String(reason)))) {
-      throw new StalledError('the event loop stood still while a time limit ran out')
-    }
+    if (expected.counted === 'failure') assertNotStalled(errors)
     compare(accesses[0] as LogLine, errors, counted, expected)
     return accesses[0] as LogLine
   }

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import type { TestContext } from 'node:test'
 import { answer, rawUpstream, send } from '../../support/faulty-upstream.ts'
 import type { RawHandler, RawUpstream } from '../../support/faulty-upstream.ts'
-import { startGateway } from '../../support/gateway.ts'
+import { assertNotStalled, startGateway } from '../../support/gateway.ts'
 import type { Gateway, GatewayOptions } from '../../support/gateway.ts'
 import type { LogLine } from '../../support/collect.ts'
 import { closedPort } from '../../support/ports.ts'
@@ -63,6 +63,7 @@ export async function leftover (gateway: Gateway, seen = { access: 0, errors: 0 
   const accesses = gateway.lines.all('access').slice(seen.access)
   assert.equal(accesses.length, 1, `one access line: ${JSON.stringify(accesses)}`)
   const errors = gateway.lines.all('upstream_error').slice(seen.errors)
+  assertNotStalled(errors)
   const access = accesses[0] as LogLine
   for (const each of errors) assert.equal(each['request_id'], access['request_id'])
   assert.equal(gateway.lines.find((line) => line['msg'] === 'internal_error' || line['level'] === 60), undefined, 'no internal error')
