@@ -75,7 +75,8 @@ export class Session {
       maxHeaderListPairs: maxHeaderPairs,
       maxSessionMemory
     })
-    endLater(this.#h2)
+    // Whoever makes it end, nothing more is sent on it.
+    endLater(this.#h2, () => { this.#leave() })
     if (answerMs > 0) this.#within(answerMs, () => Object.assign(new Error(`no SETTINGS within ${answerMs} ms`), { code: 'UND_ERR_CONNECT_TIMEOUT' }))
     this.#h2.on('remoteSettings', ({ maxConcurrentStreams = Infinity }) => { this.#onSettings(Math.min(maxStreams, maxConcurrentStreams)) })
       .on('goaway', () => { this.#leave() })
