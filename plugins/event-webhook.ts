@@ -56,6 +56,9 @@ const isPassing = (status: number): boolean => status >= 500 || status === 408 |
 /** In ms; 0 where nothing is asked, or nothing that can be read. */
 const retryAfterOf = (value: string | string[] | undefined): number => typeof value === 'string' ? parseRetryAfter(value, Date.now()) ?? 0 : 0
 
+const tooLate = new Error('the delivery took too long')
+const moved = new Error('the address is another one by now')
+
 class Sender {
   readonly #app: FastifyInstance
   readonly #random: Random
@@ -67,8 +70,8 @@ class Sender {
   #droppedBefore = 0
   #timer: NodeJS.Timeout | undefined
   #sending: Promise<void> | null = null
-  /** Breaks off what is under way to an address that is not the one any more. */
-  #moved = new AbortController()
+  /** Breaks off the latest delivery. None is shared: a signal remembers every one that was made of it, for as long as it is there. */
+  #delivery: AbortController | null = null
   #closed = false
 
   constructor (app: FastifyInstance, options: WebhookOptions | null, random: Random) {
@@ -106,7 +109,6 @@ class Sender {
 
   async #deliver (events: readonly JournalEvent[], { url, headers }: WebhookOptions, timeoutMs: number): Promise<void> {
     const { dropped } = this.outbox
-    const moved = this.#moved.signal
     let body: string
     try {
       body = JSON.stringify({ host: hostname(), run: this.#app.events.run, dropped: dropped - this.#droppedBefore, events })
@@ -114,20 +116,25 @@ class Sender {
       // Somebody's plugin has recorded what JSON cannot say: no later try would be better.
       return this.#failed((error as Error).name, false)
     }
+    const delivery = new AbortController()
+    this.#delivery = delivery
+    const { signal } = delivery
+    // Not AbortSignal.timeout: within AbortSignal.any nothing holds it, and once it is collected it never fires.
+    const late = setTimeout(() => { delivery.abort(tooLate) }, timeoutMs).unref()
     try {
-      const answer = await request(url, {
-        dispatcher: this.#agent, method: 'POST', headers: { ...headers, 'content-type': 'application/json' }, body, signal: AbortSignal.any([moved, AbortSignal.timeout(timeoutMs)])
-      })
+      const answer = await request(url, { dispatcher: this.#agent, method: 'POST', headers: { ...headers, 'content-type': 'application/json' }, body, signal })
       await answer.body.dump()
       const { statusCode } = answer
       if (statusCode >= 200 && statusCode < 300) this.#taken(events.length, dropped)
-      else if (moved.aborted) this.#startAfresh()
+      else if (signal.reason === moved) this.#startAfresh()
       else this.#failed(`status ${statusCode}`, isPassing(statusCode), retryAfterOf(answer.headers['retry-after']))
     } catch (error) {
-      if (moved.aborted) return this.#startAfresh()
+      if (signal.reason === moved) return this.#startAfresh()
       const { code, name } = error as NodeJS.ErrnoException
       // Messages may have the address in them.
-      this.#failed(name === 'TimeoutError' ? `no answer within ${timeoutMs} ms` : code ?? name, true)
+      this.#failed(signal.reason === tooLate ? `no answer within ${timeoutMs} ms` : code ?? name, true)
+    } finally {
+      clearTimeout(late)
     }
   }
 
@@ -169,8 +176,7 @@ class Sender {
     clearTimeout(this.#timer)
     this.#timer = undefined
     if (moves && this.#sending === null) this.#startAfresh()
-    else if (moves) this.#moved.abort()
-    if (moves) this.#moved = new AbortController()
+    else if (moves) this.#delivery?.abort(moved)
     this.#schedule()
   }
 
