@@ -1,6 +1,9 @@
 import type { TimeoutOptions } from '../../config/schema.ts'
 import type { Evidence } from '../../lib/exchange.ts'
 
+/** While nobody waits for the client its time does not run: it is looked at again after this share of the window, however little was left. */
+const restShare = 0.1
+
 /** Where there is no `bodyIdleMs` to be the mean of, in ms. */
 const defaultWindowMs = 30_000
 
@@ -61,11 +64,12 @@ export class Pace {
 
   #windowLeft (now: number): number {
     if (this.#needed === 0) return Infinity
-    const left = this.#windowMs - this.#waitedMs - (this.#since < 0 ? 0 : now - this.#since)
-    if (left > 0 || this.#bytes < this.#needed) return left
+    const rests = this.#since < 0
+    const left = this.#windowMs - this.#waitedMs - (rests ? 0 : now - this.#since)
+    if (left > 0 || this.#bytes < this.#needed) return rests ? Math.max(1, left, restShare * this.#windowMs) : left
     this.#bytes = 0
     this.#waitedMs = 0
-    if (this.#since >= 0) this.#since = now
+    if (!rests) this.#since = now
     return this.#windowMs
   }
 }

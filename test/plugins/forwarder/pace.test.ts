@@ -1,4 +1,4 @@
-import { deepEqual, equal } from 'node:assert/strict'
+import { deepEqual, equal, ok } from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { Pace } from '../../../plugins/forwarder/pace.ts'
 
@@ -47,6 +47,22 @@ describe('the pace of an upload', () => {
     pace.rests(90_200)
     pace.rests(95_000)
     equal(pace.left(95_000), 700)
+  })
+
+  it('is neither late nor looked at all the time while nobody waits for the client, however little of its window is left', () => {
+    const pace = new Pace(limits(0), 0)
+    pace.waits(0)
+    pace.came(10, 999)
+    equal(pace.left(999), 100)
+    equal(pace.left(50_000), 100)
+    pace.waits(50_000)
+    equal(pace.left(50_000), 1)
+    pace.rests(50_002)
+    equal(pace.left(50_002), 100)
+    pace.waits(60_000)
+    ok(pace.left(60_000) <= 0)
+    pace.came(90, 60_000)
+    equal(pace.left(60_000), 1000)
   })
 
   it('has no limits where they are 0, and a window of its own without bodyIdleMs', () => {
