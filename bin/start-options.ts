@@ -52,6 +52,14 @@ export function environmentProblem (argv: string[], environment: NodeJS.ProcessE
   return null
 }
 
+/** Whether any free port is asked for. */
+export function wantsAnyPort (argv: string[], environment: NodeJS.ProcessEnv): boolean {
+  const { values } = parseArgs({ args: argv, options: startOptions, strict: false, allowPositionals: true })
+  const name = setVariable(['FASTIFY_PORT', 'PORT'], environment)
+  const port = values.port ?? (name === undefined ? undefined : environment[name])
+  return port !== undefined && Number(port) === 0
+}
+
 /** What is wrong with the arguments, for people; null where nothing is. */
 export function startProblem (argv: string[]): string | null {
   try {

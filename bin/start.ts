@@ -4,7 +4,7 @@ import { ConfigError, formatConfigError } from '../config/error.ts'
 import { loadConfig } from '../config/load.ts'
 import { mergeRepeatedSignals } from './signals.ts'
 import type { Option, OwnCommand } from './cli/command.ts'
-import { environmentProblem, setVariable, startOptions, startProblem, startUsage } from './start-options.ts'
+import { environmentProblem, setVariable, startOptions, startProblem, startUsage, wantsAnyPort } from './start-options.ts'
 
 /** What fastify-cli adds to our own times before it kills the process, in ms: our drain has to be the one that decides. */
 const marginMs = 2000
@@ -49,6 +49,8 @@ export async function startCommand (argv: string[]): Promise<number | null> {
     ...argv,
     fileURLToPath(new URL('../app.js', import.meta.url))
   ]
+  // fastify-cli takes the number 0 for no port, and looks on: in PORT, where "0" is a text, and then for 3000.
+  if (wantsAnyPort(argv, process.env)) process.env['PORT'] = '0'
   mergeRepeatedSignals(process)
   const { cli } = createRequire(import.meta.url)('fastify-cli/start.js') as { cli: (args: string[]) => void }
   cli(args)

@@ -4,7 +4,7 @@ import { dirname, join } from 'node:path'
 import { test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { mergeRepeatedSignals } from '../../bin/signals.ts'
-import { environmentProblem, startProblem } from '../../bin/start-options.ts'
+import { environmentProblem, startProblem, wantsAnyPort } from '../../bin/start-options.ts'
 import { spawnNode } from '../support/process.ts'
 import { rawConnect } from '../support/raw-client.ts'
 
@@ -48,6 +48,20 @@ test('so are variables, unless an argument goes before them; an empty one is non
   for (const [argv, environment, problem] of cases) equal(environmentProblem(argv, environment), problem, JSON.stringify([argv, environment]))
 })
 
+test('any free port may be asked for, by an argument and by the variables', () => {
+  const cases: ReadonlyArray<[string[], NodeJS.ProcessEnv, boolean]> = [
+    [[], {}, false],
+    [['-p', '0'], {}, true],
+    [['--port=0'], { FASTIFY_PORT: '8080', PORT: '8080' }, true],
+    [['-p', '1'], { FASTIFY_PORT: '0', PORT: '0' }, false],
+    [[], { FASTIFY_PORT: '0', PORT: '8080' }, true],
+    [[], { FASTIFY_PORT: '8080', PORT: '0' }, false],
+    [[], { FASTIFY_PORT: '', PORT: '0' }, true],
+    [[], { PORT: '' }, false]
+  ]
+  for (const [argv, environment, wanted] of cases) equal(wantsAnyPort(argv, environment), wanted, JSON.stringify([argv, environment]))
+})
+
 test('breakwater start refuses wrong arguments with exit code 2, and helps with 0', async (t) => {
   equal((await spawnNode(t, [cli, 'start', '--bogus']).exit).code, 2)
   equal((await spawnNode(t, [cli, 'start', 'file.yaml']).exit).code, 2)
@@ -58,7 +72,8 @@ test('breakwater start refuses wrong arguments with exit code 2, and helps with 
 test('Ctrl-C that arrives twice, as under npm, still lets a request finish', async (t) => {
   const upstream = spawnNode(t, [cli, 'upstream', '--port', '0', '--name', 'a'])
   const { port } = await upstream.waitForLine(({ msg }) => msg === 'upstream listening') as { port: number }
-  const proxy = spawnNode(t, [cli, 'start'], { env: { BREAKWATER_UPSTREAMS: `http://127.0.0.1:${port}`, BREAKWATER_ADMIN_PORT: '0', BREAKWATER_CONFIG: undefined, PORT: '0', FASTIFY_PORT: undefined, FASTIFY_ADDRESS: undefined } })
+  // Not at 3000, for which fastify-cli takes it, and not where PORT says.
+  const proxy = spawnNode(t, [cli, 'start', '--port', '0'], { env: { BREAKWATER_UPSTREAMS: `http://127.0.0.1:${port}`, BREAKWATER_ADMIN_PORT: '0', BREAKWATER_CONFIG: undefined, PORT: '1', FASTIFY_PORT: undefined, FASTIFY_ADDRESS: undefined } })
   const line = await proxy.waitForLine(({ msg }) => typeof msg === 'string' && msg.startsWith('Server listening at http://127.0.0.1:'), { timeoutMs: 20000 })
   await proxy.waitForLine(({ msg, healthy }) => msg === 'health_changed' && healthy === true, { timeoutMs: 10000 })
   const client = await rawConnect(Number(/:(\d+)$/.exec(String(line['msg']))?.[1]), { timeoutMs: 15000 })
