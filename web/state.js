@@ -4,6 +4,9 @@ import { at, ago, clock, duration, now, plural, words } from './format.js'
 /** Tones: `out` is trouble, `warn` may become it, `quiet` is somebody's intention, `ok` serves. */
 const serving = { tone: 'ok', word: 'Serving', cause: '' }
 
+/** What keeps all requests away comes before what lets some through: a half-open breaker says little of one whose checks fail. */
+const strongestFirst = ['out', 'quiet', 'warn', 'ok']
+
 export function upstreamsOf ({ pools, breakers, health }) {
   const key = ({ pool, upstream }) => `${pool}\n${upstream}`
   const healthOf = new Map((health?.upstreams ?? []).map((each) => [key(each), each]))
@@ -44,7 +47,7 @@ function findings ({ healthy, checked, draining, drain, ejectedUntil, leaving, w
   if (weight === 0) found.push({ tone: 'quiet', word: 'Weight 0', cause: 'takes no new requests' })
   // 0 is one that nobody has looked at yet.
   else if (found.length === 0 && weightNow > 0 && weightNow < weight) found.push({ tone: 'ok', word: 'Serving', cause: `slow start, weight ${Number(weightNow.toPrecision(2))} of ${weight}` })
-  return found
+  return found.toSorted((a, b) => strongestFirst.indexOf(a.tone) - strongestFirst.indexOf(b.tone))
 }
 
 function circuitCause ({ state, lastTransition, reopenAt, probes }) {

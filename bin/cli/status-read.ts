@@ -54,8 +54,12 @@ function stateOf (upstream: Fields, breaker: Fields, health: Fields): Pick<Upstr
     return { state, cause: forced || text(breaker['explanation']) || text(transition['cause']), since: timeOrNull(transition['at']) }
   }
   if (upstream['weight'] === 0) return { state: 'weight 0', cause: 'configured to take no new exchanges', since: null }
-  return { state: 'up', cause: force['state'] === undefined ? '' : `held closed${quoted(force['reason'])}, until ${text(force['until'])}`, since: timeOrNull(health['since']) }
+  return { state: 'up', cause: force['state'] === undefined ? '' : `held closed${quoted(force['reason'])}, until ${text(force['until'])}`, since: latest(timeOrNull(health['since']), timeOrNull(transition['at'])) }
 }
+
+/** It is up since its checks pass and its breaker lets requests through, whichever came last. */
+const latest = (a: string | null, b: string | null): string | null =>
+  a === null || b === null ? a ?? b : Date.parse(a) > Date.parse(b) ? a : b
 
 function breakerOf (breaker: Fields): UpstreamStatus['breaker'] {
   if (breaker['state'] === undefined || breaker['mode'] === 'off') return null

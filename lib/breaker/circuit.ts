@@ -12,6 +12,11 @@ import { Usual } from './usual.ts'
 const maxForceMs = 2147483647
 const nobody: readonly string[] = Object.freeze([])
 
+interface Opening {
+  readonly cause: TransitionCause
+  readonly evidence: Evidence
+}
+
 /**
  * The state of a breaker and how it changes; what makes it change is the breaker's. Times are monotonic milliseconds.
  *
@@ -46,6 +51,8 @@ export class Circuit {
   /** How often the belief became open since it was made or reset. */
   openCount = 0
   last: BreakerSnapshot['lastTransition'] = null
+  /** What made the belief leave closed, with the numbers of that moment; null while it is closed. */
+  opening: Opening | null = null
   /** When the belief became closed, or else when it became open: half-open keeps it. */
   #since: number
   #usualPeak = 0
@@ -99,6 +106,8 @@ export class Circuit {
       this.reopenAt = now + this.#backoff.next(from === 'closed' ? now - this.#since : 0, this.options, this.#random)
       this.openCount++
     }
+    if (to === 'closed') this.opening = null
+    else this.opening ??= { cause, evidence }
     if (to !== 'half-open') this.#since = now
     this.belief = to
     this.#renew(now)
@@ -154,6 +163,7 @@ export class Circuit {
   #cleanSlate (now: number): void {
     this.force = null
     this.belief = 'closed'
+    this.opening = null
     this.#since = now
     this.#backoff = null
     this.openCount = 0

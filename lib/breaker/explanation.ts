@@ -35,14 +35,22 @@ function ofClosed ({ options, consecutive, window }: Circuit, distance: BreakerD
   return sentences.join(' ')
 }
 
-function ofOpen ({ reopenAt }: Circuit, openFor: OpenFor | null, now: number): string {
+function ofOpen ({ reopenAt, opening }: Circuit, openFor: OpenFor | null, now: number): string {
   const left = reopenAt - now
-  return `Open: it refuses everybody${left > 0 ? ` for another ${seconds(left)}, then probes try it` : ' until the next request or sweep, whose turn it is to try it'}.${lateness(openFor, null)}`
+  return `Open${opened(opening)}: it refuses everybody${left > 0 ? ` for another ${seconds(left)}, then probes try it` : ' until the next request or sweep, whose turn it is to try it'}.${lateness(openFor, null)}`
 }
 
-function ofHalfOpen ({ probes }: Circuit, probesToGo: ProbesToGo | null, openFor: OpenFor | null): string {
+/** By what it left closed; its window is empty since then. */
+function opened (opening: Circuit['opening']): string {
+  if (opening === null) return ''
+  const { cause, evidence: { consecutiveFailures, failures, total, stall } } = opening
+  if (stall !== undefined) return ` after ${plural(stall.outstanding, 'request')} got no answer, the oldest for ${seconds(stall.oldestMs)}`
+  return cause === 'failure_ratio' ? ` after ${failures} of ${plural(total, 'request')} failed` : ` after ${plural(consecutiveFailures, 'failure')} in a row`
+}
+
+function ofHalfOpen ({ probes, opening }: Circuit, probesToGo: ProbesToGo | null, openFor: OpenFor | null): string {
   const { size, settled, failed, inFlight } = probes
-  const batch = `Half-open: ${settled} of ${plural(size, 'probe')} ${settled === 1 ? 'has' : 'have'} a result${failed > 0 ? `, ${failed} failed` : ''}${inFlight > 0 ? `, ${inFlight} under way` : ''}.`
+  const batch = `Half-open${opened(opening)}: ${settled} of ${plural(size, 'probe')} ${settled === 1 ? 'has' : 'have'} a result${failed > 0 ? `, ${failed} failed` : ''}${inFlight > 0 ? `, ${inFlight} under way` : ''}.`
   const { successes = null, failures = null } = probesToGo ?? {}
   const ends = [
     ...successes === null ? [] : [`${plural(successes, 'more success', 'more successes')} would close it`],

@@ -16,10 +16,12 @@ function wellButFor (record: Facts): string {
   const { attempts, kept } = record
   const failed = attempts.filter(({ outcome }) => outcome === 'failure')
   if (kept === 'slow') return ` That is slow: ${slowest(record)}.`
-  if (failed.length === 0) return attempts.length > 1 ? ` It took ${plural(attempts.length, 'attempt')}.` : ''
+  // One that was left for another has no failure, and yet it says why there was another.
+  const told = attempts.filter(({ outcome, error }) => outcome === 'failure' || error !== null)
+  if (told.length === 0) return attempts.length > 1 ? ` It took ${plural(attempts.length, 'attempt')}.` : ''
   const last = failed.at(-1) as RecordedAttempt
   if (failed.length === attempts.length) return ` That is the upstream's own answer (${last.upstream}), and counts as a failure. ${afterwards(record)}`.trimEnd()
-  return ` It took ${plural(attempts.length, 'attempt')}: ${failed.map(attemptText).join('; ')}.`
+  return ` It took ${plural(attempts.length, 'attempt')}: ${told.map(attemptText).join('; ')}.`
 }
 
 /** Where most of the time went. */

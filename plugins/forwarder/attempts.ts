@@ -243,6 +243,7 @@ export class Attempts implements AttemptOwner, Movable {
       if (next === null) return false
     }
     this.#unlist(attempt)
+    attempt.error ??= end.error
     attempt.cancel(outcome, reason)
     this.#tell(outcome === 'cancelled' ? { ...end, outcome: 'ignored' } : end, null)
     this.#first ??= reason

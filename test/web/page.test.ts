@@ -34,7 +34,7 @@ describe('the admin page', () => {
   inBrowser('tells by itself when an upstream dies: its state and cause, the verdict, the timeline, and a screen reader', async (t) => {
     const upstreams = await Promise.all([startUpstream(), startUpstream()])
     t.after(() => Promise.all(upstreams.map((each) => each.close())))
-    const { app, url, port } = await startShown(t, { upstreams: upstreams.map((each) => each.url), pool: { breaker: { consecutiveFailures: 3, openMs: 60000 } } })
+    const { app, url, port } = await startShown(t, { upstreams: upstreams.map((each) => each.url), pool: { breaker: { consecutiveFailures: 3, openMs: 60000 }, health: { intervalMs: 50 } } })
     const { page } = await open(url)
     await page.getByRole('heading', { name: 'All 2 upstreams serve' }).waitFor()
     await until(async () => await page.locator('#status').textContent() === 'Live', { timeoutMs: 30000, what: 'the stream' })
@@ -45,7 +45,7 @@ describe('the admin page', () => {
     assert.match(await rowOf(page, id).textContent() ?? '', /Breaker open consecutive failures; probes in \d+ s, at \d\d:\d\d:\d\d/)
     await page.locator('#events').getByText('Breaker open, 3 failures in a row; for 6').waitFor()
     await page.locator('#news', { hasText: `${id}: Breaker open` }).waitFor({ state: 'attached' })
-    assert.match(await (await openDetail(page, id)).textContent() ?? '', /Open: it refuses everybody for another/)
+    assert.match(await (await openDetail(page, id)).textContent() ?? '', /Open after 3 failures in a row: it refuses everybody for another/)
     // From the transition to the requests that it is for.
     const requests = app.events.since(0).events.find(({ type }) => type === 'breaker_transition')?.['requests'] as string[]
     const item = page.locator('#events > ol > li[data-tone="out"]').filter({ hasText: 'Breaker open' })
@@ -54,6 +54,16 @@ describe('the admin page', () => {
     await item.getByRole('button', { name: requests[1] as string }).click()
     await item.getByText(`Attempt at ${id}`).waitFor()
     assert.match(await item.textContent() ?? '', /Why.*500.*Attempt at/)
+    app.breakers.find('shop', id)?.reset('test')
+    await page.getByRole('heading', { name: 'All 2 upstreams serve' }).waitFor()
+
+    // One whose checks fail is out, whatever its breaker would let through.
+    app.breakers.find('shop', id)?.force('closed', 60000, 'a drill')
+    await page.locator('tr[data-tone="warn"]', { hasText: 'Forced closed' }).waitFor()
+    upstreams[0].set({ refuseHealth: true })
+    await page.getByRole('heading', { name: '1 of 2 upstreams is out' }).waitFor()
+    assert.match(await rowOf(page, id).textContent() ?? '', /Unhealthy status 503.*; Forced closed: for/)
+    upstreams[0].set({ refuseHealth: false })
     app.breakers.find('shop', id)?.reset('test')
     await page.getByRole('heading', { name: 'All 2 upstreams serve' }).waitFor()
 
