@@ -1,5 +1,5 @@
 import type { TimeoutOptions } from '../../config/schema.ts'
-import { Pace } from './pace.ts'
+import { earlyMs, Pace } from './pace.ts'
 import { afterReading, stallMs, wasStalled } from '../exact-timer.ts'
 
 /** Whose time is limited. */
@@ -21,9 +21,6 @@ export interface Limited {
   /** That limit is due. */
   tailExpired (): void
 }
-
-/** A limit due within this time, in ms, is due: Node's timers may be a fraction early. */
-export const earlyMs = 0.5
 
 /** One timer for all limits of an exchange: it wakes at the earliest moment at which one could be due, and then looks. */
 export class Deadline {

@@ -1,6 +1,9 @@
 import type { TimeoutOptions } from '../../config/schema.ts'
 import type { Evidence } from '../../lib/exchange.ts'
 
+/** A limit due within this time, in ms, is due: Node's timers may be a fraction early. */
+export const earlyMs = 0.5
+
 /** While nobody waits for the client its time does not run: it is looked at again after this share of the window, however little was left. */
 const restShare = 0.1
 
@@ -66,7 +69,8 @@ export class Pace {
     if (this.#needed === 0) return Infinity
     const rests = this.#since < 0
     const left = this.#windowMs - this.#waitedMs - (rests ? 0 : now - this.#since)
-    if (left > 0 || this.#bytes < this.#needed) return rests ? Math.max(1, left, restShare * this.#windowMs) : left
+    // What is nearly over is over: what is left of it would be taken for being late.
+    if (left >= earlyMs || this.#bytes < this.#needed) return rests ? Math.max(1, left, restShare * this.#windowMs) : left
     this.#bytes = 0
     this.#waitedMs = 0
     if (!rests) this.#since = now

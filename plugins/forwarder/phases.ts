@@ -1,6 +1,6 @@
 import type { Outcome, Reason } from '../../lib/failure.ts'
 import type { Attempt } from './attempt.ts'
-import { earlyMs } from './deadline.ts'
+import { earlyMs } from './pace.ts'
 import type { ClientBody } from './request-body.ts'
 import { Uptake } from './uptake.ts'
 

@@ -1,4 +1,5 @@
 import type { Socket } from 'node:net'
+import { earlyMs } from './pace.ts'
 import { askUnacknowledged } from './unacknowledged.ts'
 
 /** What Node's handle of a connection tells; a socket that is gone has none. */
@@ -24,7 +25,7 @@ export class Uptake {
   #looking = false
 
   /**
-   * Milliseconds until it is to be looked at again; 0 or less: the limit is due, and was looked at.
+   * Milliseconds until it is to be looked at again; less than `earlyMs`: the limit is due, and was looked at.
    * @param limitMs how long nothing may be taken
    * @param since monotonic time from which that counts, as far as it is known without a look
    */
@@ -32,9 +33,9 @@ export class Uptake {
     if (socket === null || socket.destroyed) return Math.max(since, this.at) + limitMs - now
     const nextMs = Math.max(1, limitMs / looksPerLimit)
     const left = Math.max(since, this.at, this.#lookedSince - 2 * nextMs) + limitMs - now
-    if (left <= 0 && (now - this.#comparedAt <= 2 * nextMs || left <= -limitMs)) return left
+    if (left < earlyMs && (now - this.#comparedAt <= 2 * nextMs || left <= -limitMs)) return left
     if (!this.#looking) this.#look(socket)
-    return left <= 0 ? nextMs : Math.min(left, nextMs)
+    return left < earlyMs ? nextMs : Math.min(left, nextMs)
   }
 
   #look (socket: HandledSocket): void {

@@ -36,6 +36,15 @@ describe('the pace of an upload', () => {
     equal(pace.left(2000), 0)
   })
 
+  it('is not late a moment before the end of a window that brought enough: a timer may be a fraction early', () => {
+    const pace = new Pace(limits(0), 0)
+    pace.waits(0)
+    pace.came(1_000_000, 10)
+    pace.waits(10)
+    equal(pace.left(999.75), 1000)
+    equal(pace.left(1999.75), 0)
+  })
+
   it('counts no time in which nobody waits for the client', () => {
     const pace = new Pace(limits(0), 0)
     pace.waits(0)

@@ -51,6 +51,11 @@ test('a connection that is gone, or has no ends, is not told of', async (t) => {
   assert.equal(await asked(near), -1)
 })
 
+test('a limit that is due, or so nearly that a timer would take it for that, is looked at before anybody is judged', async (t) => {
+  const { near } = await pair(t, '127.0.0.1')
+  for (const now of [400, 399.75]) assert.equal(new Uptake().left(near, 400, 0, now), 100)
+})
+
 if (linux) test('behind TLS it is told likewise', behindTls)
 
 async function behindTls (t: TestContext): Promise<void> {
