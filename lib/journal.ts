@@ -43,11 +43,12 @@ export class Journal {
   /**
    * Adds an event.
    * @param at when it happened, ISO 8601
-   * @param fields plain data (what JSON can say); copied. `seq`, `at` and `type` among them are passed over.
+   * @param fields plain data; copied, as JSON says it. `seq`, `at` and `type` among them are passed over.
+   * @throws RangeError for fields that hold themselves
    */
   append (type: string, at: string, fields: Readonly<Record<string, unknown>> = {}): JournalEvent {
     const { seq: _seq, at: _at, type: _type, ...own } = fields
-    const event = frozenCopy({ seq: this.#lastSeq + 1, at, type, ...own })
+    const event = frozenCopy({ seq: this.#lastSeq + 1, at, type, ...own }) as JournalEvent
     this.#ring[this.#lastSeq % this.capacity] = event
     this.#lastSeq++
     return event
@@ -68,9 +69,18 @@ export class Journal {
   }
 }
 
-/** A copy of plain data that nobody can change any more. */
-function frozenCopy<T> (value: T): T {
-  if (Array.isArray(value)) return Object.freeze(value.map(frozenCopy)) as T
+/**
+ * A copy of plain data that nobody can change any more, as JSON says it. What JSON cannot say would spoil every page and stream that has the
+ * event: a BigInt becomes text, and a function is left out.
+ * @throws RangeError for data that holds itself
+ */
+function frozenCopy (value: unknown): unknown {
+  if (typeof value === 'bigint') return String(value)
+  if (typeof value === 'function') return undefined
   if (typeof value !== 'object' || value === null) return value
-  return Object.freeze(Object.fromEntries(Object.entries(value).map(([key, each]) => [key, frozenCopy(each)]))) as T
+  if (isDate(value)) return value.toJSON()
+  if (Array.isArray(value)) return Object.freeze(value.map(frozenCopy))
+  return Object.freeze(Object.fromEntries(Object.entries(value).map(([key, each]) => [key, frozenCopy(each)])))
 }
+
+const isDate = (value: object): value is { toJSON (): string | null } => Object.prototype.toString.call(value) === '[object Date]'

@@ -31,8 +31,8 @@ export interface EventJournal {
   /** Number of the newest event; 0 before the first. */
   readonly lastSeq: number
   /**
-   * Keeps an event and tells the listeners. `fields` is plain data and is copied; an `at` (ISO 8601) among them is when it
-   * happened, else that is now.
+   * Keeps an event and tells the listeners. `fields` is plain data and is copied, as JSON says it: a BigInt as text, without functions. An `at`
+   * (ISO 8601) among them is when it happened, else that is now. Throws a RangeError for fields that hold themselves.
    */
   record (type: string, fields?: Readonly<Record<string, unknown>>): JournalEvent
   /** The events after `seq`, oldest first, at most `limit`; `firstSeq` tells whether some before them are lost. */

@@ -109,19 +109,13 @@ class Sender {
 
   async #deliver (events: readonly JournalEvent[], { url, headers }: WebhookOptions, timeoutMs: number): Promise<void> {
     const { dropped } = this.outbox
-    let body: string
-    try {
-      body = JSON.stringify({ host: hostname(), run: this.#app.events.run, dropped: dropped - this.#droppedBefore, events })
-    } catch (error) {
-      // Somebody's plugin has recorded what JSON cannot say: no later try would be better.
-      return this.#failed((error as Error).name, false)
-    }
     const delivery = new AbortController()
     this.#delivery = delivery
     const { signal } = delivery
     // Not AbortSignal.timeout: within AbortSignal.any nothing holds it, and once it is collected it never fires.
     const late = setTimeout(() => { delivery.abort(tooLate) }, timeoutMs).unref()
     try {
+      const body = JSON.stringify({ host: hostname(), run: this.#app.events.run, dropped: dropped - this.#droppedBefore, events })
       const answer = await request(url, { dispatcher: this.#agent, method: 'POST', headers: { ...headers, 'content-type': 'application/json' }, body, signal })
       await answer.body.dump()
       const { statusCode } = answer

@@ -41,6 +41,16 @@ test('an event is a frozen copy, and its number, time and type are its own', () 
   for (const part of [event, evidence, evidence.list, evidence.list[0]]) assert.ok(Object.isFrozen(part))
 })
 
+test('an event is as JSON says it, so that none spoils the page that it is on', () => {
+  const journal = new Journal(2)
+  const event = journal.append('a', at, { n: 1n, list: [2n, () => {}], when: new Date(0), never: new Date(Number.NaN), toJSON: () => { throw new Error('asked') } })
+  assert.deepEqual(JSON.parse(JSON.stringify(journal.since(0).events)), [{ seq: 1, at, type: 'a', n: '1', list: ['2', null], when: '1970-01-01T00:00:00.000Z', never: null }])
+  const own: Record<string, unknown> = {}
+  own['own'] = own
+  assert.throws(() => journal.append('b', at, own), RangeError)
+  assert.deepEqual([journal.lastSeq, journal.since(0).events], [1, [event]], 'what cannot be taken leaves nothing behind')
+})
+
 test('capacities that are none are refused', () => {
   for (const capacity of [0, -1, 1.5, Number.NaN, 1000001]) assert.throws(() => new Journal(capacity), RangeError, String(capacity))
   assert.equal(new Journal().capacity, 1000)
