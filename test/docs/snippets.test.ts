@@ -27,9 +27,9 @@ for (const { name, blocks } of pages) {
   }
 }
 
-test('README.md shows four uses, and every example is shown somewhere', () => {
+test('README.md shows five uses, and every example is shown somewhere', () => {
   const shown = (name: string): string[] => pageOf(name).blocks.filter(({ language }) => language === 'ts').map(({ info }) => info)
-  assert.deepEqual(shown('README.md').toSorted(), ['admin-under-prefix', 'breaker-alone', 'forward-in-a-route', 'whole-gateway'].map((name) => `examples/${name}.ts`))
+  assert.deepEqual(shown('README.md').toSorted(), ['admin-under-prefix', 'breaker-alone', 'fastify-cli', 'forward-in-a-route', 'whole-gateway'].map((name) => `examples/${name}.ts`))
   const everywhere = new Set(pages.flatMap(({ name }) => shown(name)))
   for (const example of filesBelow(['examples'], '.ts')) {
     // The page of a plugin may have a snippet of its own.

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import Fastify from 'fastify'
 import { build } from '../../examples/whole-gateway.ts'
 import { until } from '../support/wait.ts'
 import { ask, listen, upstream } from './support.ts'
@@ -34,4 +35,18 @@ test('examples/whole-gateway: the admin routes are on a listener of their own an
   const { breakers } = (await ask(`${admin}/breakers`)).json()
   assert.deepEqual(breakers.map((breaker: { pool: string, state: string }) => [breaker.pool, breaker.state]), [['shop', 'open']])
   assert.equal((await ask(`${url}/breakers`)).status, 404)
+})
+
+test('examples/fastify-cli: is what fastify-cli takes: options, and a plugin with two parameters', async (t) => {
+  process.env['BREAKWATER_ADMIN_PORT'] = '0'
+  t.after(() => { delete process.env['BREAKWATER_ADMIN_PORT'] })
+  const { default: gateway, options } = await import('../../examples/fastify-cli.ts')
+  assert.equal(gateway.length, 2, 'it refuses any other')
+  const app = Fastify(options)
+  app.log.level = 'silent'
+  await app.register(gateway, {})
+  const url = await listen(t, app)
+  assert.deepEqual((await ask(`${url}/hello`)).json(), { hello: 'from this app' })
+  assert.equal((await ask(`${url}/elsewhere`)).json().reason, 'no_route')
+  assert.equal((await ask(`${url}/api/x`)).headers['proxy-status']?.toString().startsWith('breakwater; error='), true)
 })
