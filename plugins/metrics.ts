@@ -11,7 +11,7 @@ import type { MetricsOptions } from '../config/schema-metrics.ts'
 import type {} from './breaker-registry.ts'
 import { BreakerMetrics } from './metrics/breakers.ts'
 import { certificateFamilies, ConfigMetrics, DiscoveryMetrics } from './metrics/changes.ts'
-import { openMetrics } from './metrics/exposition.ts'
+import { exposition, type ExpositionFormat } from './metrics/exposition.ts'
 import { Family, register } from './metrics/family.ts'
 import { gateFamilies } from './metrics/gate.ts'
 import { forwardingFamilies, poolFamilies } from './metrics/pools.ts'
@@ -23,8 +23,7 @@ import type {} from './observation.ts'
 /** Those of the configuration, but for `enabled`: who wants no metrics does not register them. */
 export type MetricsPluginOptions = Partial<Omit<MetricsOptions, 'enabled'>>
 
-/** `text`: Prometheus 0.0.4 · `openmetrics`: OpenMetrics 1.0.0 */
-export type ExpositionFormat = 'text' | 'openmetrics'
+export type { ExpositionFormat }
 
 export interface EdgeMetrics {
   /** Metrics of your own may be put in: they are exported with ours. Leave its content type alone. */
@@ -87,9 +86,8 @@ const metrics: FastifyPluginAsync<MetricsPluginOptions> = async (app, given) => 
   app.decorate('edgeMetrics', {
     registry,
     async expose (format: ExpositionFormat) {
-      return format === 'text'
-        ? { contentType: Registry.PROMETHEUS_CONTENT_TYPE, text: await registry.metrics() }
-        : { contentType: Registry.OPENMETRICS_CONTENT_TYPE, text: await openMetrics(registry) }
+      const contentType = format === 'text' ? Registry.PROMETHEUS_CONTENT_TYPE : Registry.OPENMETRICS_CONTENT_TYPE
+      return { contentType, text: await exposition(registry, format) }
     }
   })
 

@@ -1,22 +1,52 @@
 import { Registry, type Metric, type OpenMetricsContentType } from 'prom-client'
+import { Family } from './family.ts'
 
-interface Content { name: string, values: unknown[] }
-type Source = Metric & { get: () => Promise<Content> }
+/** `text`: Prometheus 0.0.4 · `openmetrics`: OpenMetrics 1.0.0 */
+export type ExpositionFormat = 'text' | 'openmetrics'
+
+interface Described { name: string, help: string, type: string }
+/** What of a metric is written. */
+interface Source extends Described { get: () => Promise<object> }
+
+/** How a registry of prom-client writes one metric, which its types keep to themselves. */
+interface Writer { getMetricsAsString (metric: object): Promise<string> }
 
 /**
- * All metrics of a registry as OpenMetrics. prom-client takes `_total` off the names of counters for good when it writes this format,
- * and a registry has one format for all who ask: so each writing is of copies, in a registry of its own.
+ * All metrics of a registry, as its own `metrics()` writes them. But each caller has its format, and families of ours are written piece
+ * by piece, so that the event loop is not held up for as long as all of them take.
  */
-export function openMetrics (registry: Registry): Promise<string> {
-  const copies = new Registry<OpenMetricsContentType>()
-  copies.setContentType(Registry.OPENMETRICS_CONTENT_TYPE)
-  for (const metric of registry.getMetricsAsArray() as unknown as Source[]) {
-    copies.registerMetric(copyOf(metric, metric as unknown as { name: string, type: string }) as never)
+export async function exposition (registry: Registry, format: ExpositionFormat): Promise<string> {
+  const open = format === 'openmetrics'
+  const writer = (open ? openMetricsRegistry() : registry) as unknown as Writer
+  const texts: string[] = []
+  for (const metric of registry.getMetricsAsArray() as unknown as Array<Metric & Source>) {
+    const name = open ? familyName(metric) : metric.name
+    texts.push(metric instanceof Family ? await inPieces(writer, metric, name) : await writer.getMetricsAsString(open ? copyOf(metric, name) : metric))
   }
-  return copies.metrics()
+  return open ? `${texts.join('\n')}\n# EOF\n` : `${texts.join('\n\n')}\n`
 }
 
-function copyOf (metric: Source, { name, type }: { name: string, type: string }): object {
-  const family = type === 'counter' ? name.replace(/_total$/, '') : name
-  return { name: family, type, get: async () => ({ ...await metric.get(), name: family }) }
+function openMetricsRegistry (): Registry<OpenMetricsContentType> {
+  const registry = new Registry<OpenMetricsContentType>()
+  registry.setContentType(Registry.OPENMETRICS_CONTENT_TYPE)
+  return registry
 }
+
+/** Of a counter: without the `_total` that its samples have. */
+const familyName = ({ name, type }: Described): string => type === 'counter' ? name.replace(/_total$/, '') : name
+
+/** One that can be written under another name: prom-client keeps that of its own metrics. */
+const copyOf = (metric: Source, name: string): Source =>
+  ({ name, help: metric.help, type: metric.type, get: async () => ({ ...await metric.get(), name }) })
+
+async function inPieces (writer: Writer, family: Family, name: string): Promise<string> {
+  const texts: string[] = []
+  for await (const piece of family.pieces()) {
+    const text = await writer.getMetricsAsString({ get: async () => ({ ...piece, name }) })
+    texts.push(texts.length === 0 ? text : withoutHead(text))
+  }
+  return texts.join('\n')
+}
+
+/** Its first two lines are HELP and TYPE, which a family has once. */
+const withoutHead = (text: string): string => text.slice(text.indexOf('\n', text.indexOf('\n') + 1) + 1)

@@ -1,4 +1,8 @@
+import { setImmediate } from 'node:timers/promises'
 import type { Registry } from 'prom-client'
+
+/** Samples of a piece: some milliseconds of work. */
+const samplesAtOnce = 1000
 
 export type Labels = Readonly<Record<string, string>>
 
@@ -42,7 +46,7 @@ export class Family {
 
   /**
    * @param name of a counter: ends with `_total`
-   * @param read a series that is not among what it gives does not exist
+   * @param read a series that is not among what it gives does not exist; the app may change before all of it has been taken
    */
   constructor (type: FamilyType, name: string, help: string, read: () => Iterable<Sample>) {
     this.type = type
@@ -54,6 +58,21 @@ export class Family {
   async get (): Promise<FamilyContent> {
     const { name, help, type } = this
     return { name, help, type, values: [...this.#read()], aggregator: 'sum' }
+  }
+
+  /** The same in pieces, between which others have their turn; the first one may be empty. A table of thousands of routes has megabytes of series. */
+  async * pieces (): AsyncIterableIterator<FamilyContent> {
+    const { name, help, type } = this
+    let values: Sample[] = []
+    for (const sample of this.#read()) {
+      if (values.length === samplesAtOnce) {
+        yield { name, help, type, values, aggregator: 'sum' }
+        await setImmediate()
+        values = []
+      }
+      values.push(sample)
+    }
+    yield { name, help, type, values, aggregator: 'sum' }
   }
 
   /** What is counted is never set back: other code may read it. */

@@ -113,7 +113,8 @@ export class RequestMetrics implements Observer {
 
   * #each (samples: (series: RouteSeries, route: string) => Iterable<Sample>): IterableIterator<Sample> {
     this.#follow()
-    for (const [route, series] of this.#series) yield * samples(series, route)
+    // The table may be swapped before all have been taken, and a route that went and came back would be told twice.
+    for (const [route, series] of new Map(this.#series)) yield * samples(series, route)
   }
 
   families (): Family[] {

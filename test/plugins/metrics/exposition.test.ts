@@ -2,8 +2,10 @@ import assert from 'node:assert/strict'
 import type { AddressInfo } from 'node:net'
 import { test, type TestContext } from 'node:test'
 import Fastify, { type FastifyInstance } from 'fastify'
-import { Counter } from 'prom-client'
+import { Counter, Registry } from 'prom-client'
 import metrics, { type MetricsPluginOptions } from '../../../plugins/metrics.ts'
+import { exposition } from '../../../plugins/metrics/exposition.ts'
+import { Family, register } from '../../../plugins/metrics/family.ts'
 import edge from '../../../plugins/edge.ts'
 import observation from '../../../plugins/observation.ts'
 import adminRoutes from '../../../routes/admin/index.ts'
@@ -118,6 +120,30 @@ test('two apps in a process count for themselves, and metrics of the app stand b
   assert.deepEqual((await scrape({ app: apps[0] }, 'openmetrics')).get('mine')?.samples.map(({ name, labels, value }) => [name, labels['a'], value]), [['mine_total', 'b"\\\n', 1]])
   assert.deepEqual(await counted({ app: apps[0] }, 'mine_total'), { 'a=b"\\\n': 1 })
   assert.equal((await scrape({ app: apps[1] })).has('mine_total'), false)
+})
+
+test('others have their turn while the series of a large table are written, and these are what prom-client writes', async () => {
+  for (const count of [0, 1, 999, 1000, 1001, 3001]) {
+    const registry = new Registry()
+    const samples = (name: string) => () => Array.from({ length: count }, (_, i) => ({ labels: { route: `/${i}"`, le: '1.0' }, value: i, ...i % 2 === 0 && { metricName: `${name}_bucket` } }))
+    register(registry, [new Family('counter', 'a_total', 'A\nb.', samples('a')), new Family('histogram', 'b', 'B.', samples('b'))])
+    const mine = new Counter({ name: 'mine_total', help: 'Mine.', registers: [registry] })
+    mine.inc()
+    let turns = 0
+    let over = false
+    const turn = (): void => { if (!over) setImmediate(() => { turns++; turn() }) }
+    turn()
+    const text = await exposition(registry, 'text')
+    const turnsOfText = turns
+    const open = await exposition(registry, 'openmetrics')
+    over = true
+    assert.equal(text, await registry.metrics())
+    // Each family is written on its own, in pieces of a thousand.
+    assert.ok(turnsOfText >= 2 * Math.max(0, Math.ceil(count / 1000) - 1), `${turnsOfText} turns for ${count}`)
+    // It takes the names of the counters for its own from now on.
+    registry.setContentType(Registry.OPENMETRICS_CONTENT_TYPE as never)
+    assert.equal(open, await registry.metrics())
+  }
 })
 
 test('what cannot be read of the process is left out, and the rest is told', async (t) => {
