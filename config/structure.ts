@@ -37,7 +37,7 @@ const unknownKey = (key: string, schema: JsonSchema): string => {
   if (pattern !== undefined) return `must have a name ${describePattern(pattern)}`
   const known = Object.keys(schema.properties ?? {})
   const meant = nearest(key, known)
-  return `is not a known option; ${meant === null ? '' : `did you mean ${JSON.stringify(meant)}? `}Known here: ${quoted(known)}`
+  return `is not a known option; ${meant === null ? 'known' : `did you mean ${JSON.stringify(meant)}? Known`} here: ${quoted(known)}`
 }
 
 const toProblem = (error: ErrorObject, root: unknown): Problem => {
@@ -52,7 +52,10 @@ const toProblem = (error: ErrorObject, root: unknown): Problem => {
     const wanted = schema.properties?.[key]
     return { path: keyPath(path, key), message: `is required${wanted === undefined ? '' : `: ${describe(wanted)}`}` }
   }
-  return { path, message: `must be ${describe(schema)}, got ${given(error.data, path)}` }
+  // Somebody gave the one thing that matters in place of a mapping that has it, such as a URL for an upstream.
+  const needed = schema.required?.filter((name) => schema.properties?.[name]?.default === undefined) ?? []
+  const within = schema.type === 'object' && typeof error.data === 'string' && needed.length > 0 ? ` with ${quoted(needed)}` : ''
+  return { path, message: `must be ${describe(schema)}${within}, got ${given(error.data, path)}` }
 }
 
 /** Judges types, bounds and names against the schema, and fills the defaults into `value` where the types allow it. Tells one problem more than are shown, if there are so many. */

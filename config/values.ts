@@ -18,7 +18,7 @@ export const listOf = (value: unknown): unknown[] => Array.isArray(value) ? valu
 export const given = (value: unknown, path: string): string => {
   if (value === null || value === undefined) return 'nothing'
   if (Array.isArray(value)) return `a list of ${value.length}`
-  if (typeof value === 'object') return 'a mapping'
+  if (typeof value === 'object') return Object.keys(value).length === 0 ? 'an empty mapping' : 'a mapping'
   if (isSecret(path)) return `a ${typeof value} (not shown)`
   if (typeof value !== 'string') return String(value)
   if (value.includes('://')) return showUrl(value)

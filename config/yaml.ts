@@ -17,8 +17,12 @@ const messages: Record<string, string> = {
   BAD_DQ_ESCAPE: 'an escape that is not known; "\\" in double quotes is written "\\\\"'
 }
 
-const toProblem = (error: YAMLError, counter: LineCounter): Problem => {
+/** A variable between braces without quotes: its own brace ends the mapping, and errors behind it are only what follows from that. */
+const isBareVariable = ({ pos: [at] }: YAMLError, text: string): boolean => text.startsWith('${', at - 1)
+
+const toProblem = (error: YAMLError, counter: LineCounter, text: string): Problem => {
   const { line, col } = counter.linePos(error.pos[0])
+  if (isBareVariable(error, text)) return { path: '', message: `line ${line}, column ${col - 1}: \${...} between { } or [ ] needs quotes` }
   // Behind a colon the parser cites the document, where a secret may stand.
   const message = messages[error.code] ?? error.message.replace(/(?<=\w): .*$/s, '')
   return { path: '', message: `line ${line}, column ${col}: ${message}` }
@@ -80,8 +84,10 @@ export const parseYaml = (text: string, source: string): unknown => {
     const { document, second } = untraced(() => compose(text, counter))
     const maker = new PlainMaker(counter)
     const value = maker.make(document.contents)
-    const errors = [...document.errors, ...document.warnings].slice(0, maxProblems + 1)
-    const problems = [...errors.map(error => toProblem(error, counter)), ...maker.problems]
+    const found = [...document.errors, ...document.warnings]
+    const bare = found.findIndex(error => isBareVariable(error, text))
+    const errors = found.slice(0, bare === -1 ? maxProblems + 1 : bare + 1)
+    const problems = [...errors.map(error => toProblem(error, counter, text)), ...maker.problems]
     if (second !== null) {
       const { line, col } = counter.linePos(second)
       problems.push({ path: '', message: `line ${line}, column ${col}: a second document; there must be one` })

@@ -91,6 +91,13 @@ test('a flow mapping with comments is YAML, and so is other text', () => {
   for (const text of ['', 'null', '"a"', '1', '{a: 1}', '[', '# x\n{}']) equal(parseJson(text), undefined, text)
 })
 
+test('a variable between braces without quotes is told as that, and nothing that follows from it', () => {
+  const line = (place: string): string => `line 2, column ${place}: \${...} between { } or [ ] needs quotes`
+  deepEqual(bad('routes:\n  - { path: "/x", pool: ${POOL} }\n  - { path: "/*", pool: shop }\n'), [line('25')])
+  deepEqual(bad('hosts:\n  [ ${HOST} ]\nother: { a: 1 }\n'), [line('5')])
+  deepEqual(read('pool: ${POOL}\nhosts: [ "${HOST}" ]'), { pool: '${POOL}', hosts: ['${HOST}'] })
+})
+
 test('__proto__ is a key like any other, for the checks to refuse', () => {
   for (const text of ['__proto__: { x: 1 }', '{"__proto__": {"x": 1}}']) {
     const value = read(text) as object
