@@ -72,13 +72,6 @@ export interface Ejection {
  */
 export const isEjected = (state: EjectionState, now: number): boolean => now < state.until
 
-/** When the next of these ejections ends; Infinity: none runs. */
-export function nextReturn (states: readonly EjectionState[], now: number): number {
-  let earliest = Number.POSITIVE_INFINITY
-  for (const { until } of states) if (until > now && until < earliest) earliest = until
-  return earliest
-}
-
 /**
  * Ends the ejections that are too many for a pool that has become smaller or got a lower maxShare, those first that would end
  * first.

@@ -4,7 +4,7 @@ import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import * as fc from 'fast-check'
 import type { EjectionOptions } from '../../../config/schema.ts'
-import { EjectionState, isEjected, nextReturn, observe, releaseExcess, type Ejection, type EjectionPool } from '../../../lib/health/ejection.ts'
+import { EjectionState, isEjected, observe, releaseExcess, type Ejection, type EjectionPool } from '../../../lib/health/ejection.ts'
 
 type Change = Partial<Omit<EjectionOptions, 'window'>> & { window?: Partial<EjectionOptions['window']> }
 
@@ -116,7 +116,7 @@ describe('ejection by failures in a row', () => {
     const options = optionsWith({ baseMs: 1 })
     pool.fail(0, 5, options, 50000)
     equal(pool.result(0, true, options, 1000), null, 'it is out until the clock is where it was')
-    equal(nextReturn(pool.states, 1000), 50001)
+    equal(pool.states[0]?.until, 50001)
     equal(pool.fail(0, 5, options, 50001)?.ms, 2)
   })
 })
@@ -302,17 +302,6 @@ describe('modes', () => {
 })
 
 describe('returns', () => {
-  it('the next one is the earliest of those that are out', () => {
-    const pool = new Pool(4)
-    equal(nextReturn(pool.states, 0), Number.POSITIVE_INFINITY)
-    pool.fail(0, 5, optionsWith(), 0)
-    pool.fail(2, 5, optionsWith(), 3000)
-    equal(nextReturn(pool.states, 3000), 10000)
-    equal(nextReturn(pool.states, 10000), 13000)
-    equal(nextReturn(pool.states, 13000), Number.POSITIVE_INFINITY)
-    equal(nextReturn([], 0), Number.POSITIVE_INFINITY)
-  })
-
   const table: Array<[name: string, size: number, ejected: number, kept: number, maxShare: number, released: number]> = [
     ['a pool that has not changed', 4, 2, 4, 0.5, 0],
     ['a pool that lost its other members', 4, 2, 2, 0.5, 1],
@@ -387,7 +376,6 @@ describe('property: ejections', () => {
           ok(after.length / size <= rest.maxShare && after.length < size && usable > 1 && pool.usable(now) >= (pool.unhealthy.has(member) ? 2 : 1))
           equal(ejection.until, now + ejection.ms)
           ok(ejection.ms <= rest.maxMs && (ejection.ms === rest.maxMs || ejection.ms % rest.baseMs === 0))
-          equal(nextReturn(pool.states, now), Math.min(...pool.states.map(({ until }) => until).filter((until) => until > now)))
         }
       }
     }), { numRuns: 500 })
