@@ -11,7 +11,7 @@ import type { MetricsOptions } from '../config/schema-metrics.ts'
 import type {} from './breaker-registry.ts'
 import { BreakerMetrics } from './metrics/breakers.ts'
 import { certificateFamilies, ConfigMetrics, DiscoveryMetrics } from './metrics/changes.ts'
-import { exposition, type ExpositionFormat } from './metrics/exposition.ts'
+import { Expositions, type ExpositionFormat } from './metrics/exposition.ts'
 import { Family, register } from './metrics/family.ts'
 import { gateFamilies } from './metrics/gate.ts'
 import { forwardingFamilies, poolFamilies } from './metrics/pools.ts'
@@ -83,11 +83,12 @@ const metrics: FastifyPluginAsync<MetricsPluginOptions> = async (app, given) => 
   let stops: Array<() => void> = []
   register(registry, [new Family('gauge', 'edge_build_info', 'The version of Breakwater and of Node.js.', () => [{ labels: { version, node: process.versions.node }, value: 1 }])])
 
+  const expositions = { text: new Expositions(registry, 'text'), openmetrics: new Expositions(registry, 'openmetrics') }
   app.decorate('edgeMetrics', {
     registry,
     async expose (format: ExpositionFormat) {
       const contentType = format === 'text' ? Registry.PROMETHEUS_CONTENT_TYPE : Registry.OPENMETRICS_CONTENT_TYPE
-      return { contentType, text: await exposition(registry, format) }
+      return { contentType, text: await expositions[format].expose() }
     }
   })
 

@@ -26,6 +26,28 @@ export async function exposition (registry: Registry, format: ExpositionFormat):
   return open ? `${texts.join('\n')}\n# EOF\n` : `${texts.join('\n\n')}\n`
 }
 
+/**
+ * The expositions of one format: one is written at a time, and whoever comes meanwhile shares the next, which has all that was counted
+ * when they came. However many ask at once, there is work and memory for two.
+ */
+export class Expositions {
+  readonly #write: () => Promise<string>
+  #running: Promise<string> | null = null
+  #next: Promise<string> | null = null
+
+  constructor (registry: Registry, format: ExpositionFormat) {
+    this.#write = () => exposition(registry, format)
+  }
+
+  expose (): Promise<string> {
+    if (this.#running === null) return this.#running = this.#write().finally(() => { this.#running = null })
+    return this.#next ??= this.#running.catch(() => {}).then(() => {
+      this.#next = null
+      return this.expose()
+    })
+  }
+}
+
 function openMetricsRegistry (): Registry<OpenMetricsContentType> {
   const registry = new Registry<OpenMetricsContentType>()
   registry.setContentType(Registry.OPENMETRICS_CONTENT_TYPE)

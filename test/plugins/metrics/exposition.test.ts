@@ -4,7 +4,7 @@ import { test, type TestContext } from 'node:test'
 import Fastify, { type FastifyInstance } from 'fastify'
 import { Counter, Registry } from 'prom-client'
 import metrics, { type MetricsPluginOptions } from '../../../plugins/metrics.ts'
-import { exposition } from '../../../plugins/metrics/exposition.ts'
+import { exposition, Expositions } from '../../../plugins/metrics/exposition.ts'
 import { Family, register } from '../../../plugins/metrics/family.ts'
 import edge from '../../../plugins/edge.ts'
 import observation from '../../../plugins/observation.ts'
@@ -144,6 +144,30 @@ test('others have their turn while the series of a large table are written, and 
     registry.setContentType(Registry.OPENMETRICS_CONTENT_TYPE as never)
     assert.equal(open, await registry.metrics())
   }
+})
+
+test('however many ask at once, two expositions are written, and the later has what was counted before they asked', async () => {
+  const registry = new Registry()
+  let reads = 0
+  let failing = false
+  register(registry, [new Family('gauge', 'a', 'A.', () => {
+    reads++
+    if (failing) throw new Error('unreadable')
+    return Array.from({ length: 2500 }, (_, i) => ({ labels: { i: String(i) }, value: reads }))
+  })])
+  const expositions = new Expositions(registry, 'text')
+  const first = expositions.expose()
+  const others = Array.from({ length: 50 }, () => expositions.expose())
+  assert.match(await first, / 1\n$/)
+  for (const text of await Promise.all(others)) assert.match(text, / 2\n$/)
+  assert.equal(reads, 2)
+  // One that fails harms nobody who comes later.
+  failing = true
+  const fails = assert.rejects(expositions.expose(), /unreadable/)
+  const behind = expositions.expose()
+  failing = false
+  await fails
+  assert.match(await behind, / 4\n$/)
 })
 
 test('what cannot be read of the process is left out, and the rest is told', async (t) => {
