@@ -5,6 +5,7 @@ import { sum } from './history.js'
 
 const load = h('span', { class: 'figure' })
 const bar = h('span', { class: 'bar', 'aria-hidden': 'true' }, h('span'))
+const gateLine = h('p', { class: 'load' }, load, bar)
 const pressure = h('p', { class: 'quiet' })
 const body = h('tbody')
 const table = h('table', {},
@@ -16,7 +17,7 @@ const rows = new Map()
 
 export function showGate (shedding, history) {
   setHidden(byId('gate'), shedding === null && history === null)
-  setChildren(byId('gate-body'), [shedding !== null && h('p', { class: 'load' }), shedding !== null && pressure, table, none].filter(Boolean).map((each) => each.className === 'load' ? gateLine() : each))
+  setChildren(byId('gate-body'), [shedding !== null && gateLine, shedding !== null && pressure, table, none].filter(Boolean))
   if (shedding !== null) showLoad(shedding)
   const refused = Object.entries(history?.gate.refused ?? {}).map(([reason, figures]) => ({ reason, lately: figures.at(-1) ?? 0, all: sum(figures), ever: shedding?.shed[reason] ?? null }))
   for (const [reason, ever] of Object.entries(shedding?.shed ?? {})) if (ever > 0 && !refused.some((each) => each.reason === reason)) refused.push({ reason, lately: 0, all: 0, ever })
@@ -24,9 +25,6 @@ export function showGate (shedding, history) {
   setHidden(none, history === null || refused.some(({ all }) => all > 0))
   setChildren(body, refused.toSorted((a, b) => b.all - a.all).map(rowOf))
 }
-
-let line = null
-const gateLine = () => line ??= h('p', { class: 'load' }, load, bar)
 
 function showLoad ({ inFlight, maxInFlight, pressure: { under, eventLoopDelayMs, eventLoopUtilization, heapUsedBytes, rssBytes } }) {
   setText(load, `${inFlight} of ${plural(maxInFlight, 'place')} taken`)

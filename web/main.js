@@ -68,7 +68,7 @@ function changed () {
 function show (state) {
   setHidden(byId('main'), false)
   const all = upstreamsOf(state)
-  const { trouble, sentence, more } = overall(all, state.shedding)
+  const { trouble, sentence, more } = overall(all, state.shedding, live.history)
   setText(byId('verdict'), sentence)
   setText(byId('verdict-more'), more)
   setAttribute(byId('verdict').parentElement, 'data-tone', trouble ? 'out' : 'ok')

@@ -4,8 +4,8 @@ import { at, ago, clock, duration, now, plural, words } from './format.js'
 /** Tones: `out` is trouble, `warn` may become it, `quiet` is somebody's intention, `ok` serves. */
 const serving = { tone: 'ok', word: 'Serving', cause: '' }
 
-/** What keeps all requests away comes before what lets some through: a half-open breaker says little of one whose checks fail. */
-const strongestFirst = ['out', 'quiet', 'warn', 'ok']
+/** What keeps all requests away comes before what lets some through. */
+const place = ({ tone }) => 'out quiet warn ok'.indexOf(tone)
 
 export function upstreamsOf ({ pools, breakers, health }) {
   const key = ({ pool, upstream }) => `${pool}\n${upstream}`
@@ -36,7 +36,7 @@ function findings ({ healthy, checked, draining, drain, ejectedUntil, leaving, w
     found.push({ tone: refuses ? 'out' : 'warn', word: `Forced ${state}`, cause: `${refuses || state === 'closed' ? '' : 'refuses nobody, as it only observes; '}for ${duration(Date.parse(until) - now())}, until ${clock(until)}${reason === null ? '' : ` (${reason})`}` })
   } else if (circuit !== null && circuit.state !== 'closed') {
     const observed = circuit.mode === 'observe'
-    const tone = observed ? 'warn' : circuit.state === 'open' ? 'out' : 'warn'
+    const tone = !observed && circuit.state === 'open' ? 'out' : 'warn'
     found.push({ tone, word: circuit.state === 'open' ? observed ? 'Would be open' : 'Breaker open' : 'Half-open', cause: circuitCause(circuit) })
   }
   if (!healthy) found.push({ tone: 'out', word: checked ? 'Unhealthy' : 'Not checked yet', cause: checkCause(checks) })
@@ -47,7 +47,7 @@ function findings ({ healthy, checked, draining, drain, ejectedUntil, leaving, w
   if (weight === 0) found.push({ tone: 'quiet', word: 'Weight 0', cause: 'takes no new requests' })
   // 0 is one that nobody has looked at yet.
   else if (found.length === 0 && weightNow > 0 && weightNow < weight) found.push({ tone: 'ok', word: 'Serving', cause: `slow start, weight ${Number(weightNow.toPrecision(2))} of ${weight}` })
-  return found.toSorted((a, b) => strongestFirst.indexOf(a.tone) - strongestFirst.indexOf(b.tone))
+  return found.toSorted((a, b) => place(a) - place(b))
 }
 
 function circuitCause ({ state, lastTransition, reopenAt, probes }) {
@@ -70,7 +70,9 @@ function drainCause (drain) {
 }
 
 /** The page in one sentence. */
-export function overall (pools, shedding) {
+export function overall (pools, shedding, history) {
+  // Not in the plots.
+  const refused = Object.values(history?.gate.refused ?? {}).reduce((all, figures) => all + (figures.at(-1) ?? 0), 0)
   const upstreams = pools.flatMap((pool) => pool.upstreams)
   const count = (tone) => upstreams.filter(({ verdict }) => verdict.tone === tone).length
   const out = count('out')
@@ -81,6 +83,7 @@ export function overall (pools, shedding) {
     panic.length > 0 && `Panic in ${panic.map(({ pool }) => pool).join(', ')}: all are used, healthy or not`,
     count('warn') > 0 && `${count('warn')} to watch`,
     count('quiet') > 0 && `${count('quiet')} taken out on purpose`,
+    refused > 0 && `${plural(refused, 'request')} refused in the last ${duration(history.stepMs)}`,
     shedding?.pressure.under === true && 'The process is under pressure'
   ].filter(Boolean)
   const trouble = out > 0 || panic.length > 0 || shedding?.pressure.under === true

@@ -1,5 +1,6 @@
 import { listOf, objectOf } from '../../config/values.ts'
 import { ask, type Admin } from '../admin-client.ts'
+import { durationText } from './duration.ts'
 
 /** One upstream: a word for its state, and why it is so. */
 export interface UpstreamStatus {
@@ -17,7 +18,7 @@ export interface UpstreamStatus {
 export interface Status {
   ready: boolean
   why: string
-  gate: { inFlight: number, maxInFlight: number, pressure: boolean, shed: Record<string, number> } | null
+  gate: { inFlight: number, maxInFlight: number, pressure: boolean, /** The readings beyond their limits, in words. */ over: string[], shed: Record<string, number> } | null
   config: { version: number, loadedAt: string, file: string | null, rejected: { at: string, errors: number } | null } | null
   pools: Array<{ pool: string, balancer: string, panic: boolean, upstreams: UpstreamStatus[] }>
 }
@@ -67,6 +68,24 @@ function breakerOf (breaker: Fields): UpstreamStatus['breaker'] {
   return { state: text(breaker['state']), forced: objectOf(breaker['force'])['state'] !== undefined, reopenAt: timeOrNull(breaker['reopenAt']), total: number(window['total']), failures: number(window['failures']) }
 }
 
+const percent = (ratio: number): string => `${Math.round(ratio * 1000) / 10} %`
+const mebibytes = (bytes: number): string => `${Math.round(bytes / 1048576)} MiB`
+
+/** A limit of 0 is none. */
+function overOf (pressure: Fields): string[] {
+  const limits = objectOf(pressure['limits'])
+  const readings: Array<[string, string, string, (value: number) => string]> = [
+    ['event loop late by', 'eventLoopDelayMs', 'maxEventLoopDelayMs', durationText],
+    ['event loop busy for', 'eventLoopUtilization', 'maxEventLoopUtilization', percent],
+    ['heap', 'heapUsedBytes', 'maxHeapUsedBytes', mebibytes],
+    ['memory', 'rssBytes', 'maxRssBytes', mebibytes]
+  ]
+  return readings.flatMap(([name, reading, limit, write]) => {
+    const [value, most] = [number(pressure[reading]), number(limits[limit])]
+    return most > 0 && value > most ? [`${name} ${write(value)}, limit ${write(most)}`] : []
+  })
+}
+
 function limitOf (config: Fields, pool: string, id: string): number {
   const options = objectOf(objectOf(config['pools'])[pool])
   const own = listOf(options['upstreams']).map(objectOf).find((each) => text(each['url']).endsWith(`//${id}`))
@@ -91,6 +110,7 @@ export async function readStatus (admin: Admin, signal: AbortSignal): Promise<St
       inFlight: number(shedding['inFlight']),
       maxInFlight: number(shedding['maxInFlight']),
       pressure: objectOf(shedding['pressure'])['under'] === true,
+      over: overOf(objectOf(shedding['pressure'])),
       shed: objectOf(shedding['shed']) as Record<string, number>
     },
     config: inForce['version'] === undefined ? null : {

@@ -20,9 +20,9 @@ export function statusLines (status: Status, now: number, colors: boolean): stri
   const paint = (text: string, color: keyof typeof codes): string => colors ? `\u001b[${codes[color]}m${text}\u001b[0m` : text
   const lines = [`ready   ${status.ready ? paint('yes', 'green') : `${paint('no', 'red')}${status.why === '' ? '' : `: ${oneLine(status.why)}`}`}`]
   if (status.gate !== null) {
-    const { inFlight, maxInFlight, pressure, shed } = status.gate
+    const { inFlight, maxInFlight, pressure, over, shed } = status.gate
     const refused = Object.entries(shed).filter(([, count]) => count > 0).map(([reason, count]) => `${count} ${oneLine(reason)}`)
-    lines.push(`gate    ${inFlight} of ${maxInFlight} in flight${pressure ? `, ${paint('under pressure', 'red')}` : ''}${refused.length > 0 ? `; refused so far: ${refused.join(', ')}` : ''}`)
+    lines.push(`gate    ${inFlight} of ${maxInFlight} in flight${pressure ? `, ${paint('under pressure', 'red')}${over.length > 0 ? ` (${over.join('; ')})` : ''}` : ''}${refused.length > 0 ? `; refused so far: ${refused.join(', ')}` : ''}`)
   }
   if (status.config !== null) {
     const { version, loadedAt, file, rejected } = status.config

@@ -3,6 +3,7 @@ import assert from 'node:assert/strict'
 import { readFileSync, readdirSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { test } from 'node:test'
+import { pathToFileURL } from 'node:url'
 import { shipped } from '../config/support.ts'
 
 const web = dirname(shipped('web/index.html'))
@@ -26,4 +27,14 @@ test('the page is small, in modules that can be read', () => {
 test('every module is imported, and every import is there', () => {
   const imported = new Set(files.flatMap(([, text]) => [...text.matchAll(/from '\.\/([\w-]+\.js)'/g)].map(([, name]) => name as string)))
   assert.deepEqual([...imported, 'main.js'].toSorted(), files.map(([name]) => name).filter((name) => name.endsWith('.js')).toSorted())
+})
+
+test('the first lines say how many requests were refused lately, whatever the plots show', async () => {
+  const { overall } = await import(pathToFileURL(join(web, 'state.js')).href) as { overall: (pools: object[], shedding: null, history: object | null) => { sentence: string, more: string } }
+  const pools = [{ pool: 'shop', panic: false, upstreams: [{ verdict: { tone: 'ok' } }] }]
+  const told = (refused: object): string => overall(pools, null, { stepMs: 5000, gate: { refused } }).more
+  assert.equal(told({ breaker_open: [0, 40], shed_capacity: [1, 2] }), '42 requests refused in the last 5 s')
+  assert.equal(told({ no_route: [7, 1] }), '1 request refused in the last 5 s')
+  assert.equal(told({ no_route: [7, 0], shed_capacity: [] }), '')
+  assert.equal(overall(pools, null, null).more, '')
 })

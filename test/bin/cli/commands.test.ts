@@ -52,6 +52,8 @@ test('status tells each upstream\'s state and why it is so', async (t) => {
   match(text, /draining.*taken out by an operator \(new\\u000adisk\)/)
   ok(!text.includes('\u001b'))
   equal((await run(['status', '--admin', admin])).code, 0)
+  app.shedding.configure({ pressure: { maxEventLoopDelayMs: 0, maxEventLoopUtilization: 0, maxRssBytes: 1048576 } })
+  await until(async () => /^gate .*, under pressure \(memory \d+ MiB, limit 1 MiB\)/m.test((await run(['status', '--admin', admin])).out.join('\n')))
   ok((await run(['status', '--admin', admin], { colors: true })).out.join('\n').includes('\u001b[31munhealthy\u001b[0m'))
 })
 
