@@ -40,13 +40,14 @@ export function placesOf (arrived: readonly StrictRequest[], sent: readonly Stri
 }
 
 /** What is wrong, judged by a reading of what was sent; empty for nothing. */
-function faultsOf ({ got, upstream, answers = true }: Seen, { requests, stopped }: StrictReading): string[] {
+function faultsOf ({ sent, got, upstream, answers = true }: Seen, { requests, stopped }: StrictReading): string[] {
   const faults = upstream.problems.map((what) => `the upstream got what is no HTTP: ${what}`)
   for (const [index, at] of placesOf(upstream.requests, requests).entries()) {
     if (at === -1) faults.push(`nobody sent the ${named(upstream.requests[index] as StrictRequest)} that arrived (of: ${requests.map(named).join('; ') || 'none'}; then: ${stopped || 'nothing'})`)
   }
   const reading = strictAnswers(got, requests.map(({ method }) => method))
-  const most = requests.length + (stopped === '' ? 0 : 1)
+  // Whoever sends empty lines alone is told that a head was waited for.
+  const most = requests.length + (stopped === '' && !/^[\r\n]+$/.test(sent.toString('latin1')) ? 0 : 1)
   if (reading.answers.length > most) faults.push(`${reading.answers.length} answers to ${most} requests`)
   if (reading.rest !== '' && !endsInRefusal(got)) faults.push(`an answer is not to the letter: ${reading.rest}`)
   if (answers) {
