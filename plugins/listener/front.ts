@@ -13,6 +13,7 @@ import type { TLSSocket } from 'node:tls'
 import { compileTrust, plainAddress, type Trust } from '../../lib/http/trust.ts'
 import type { ProxyHeader } from '../../lib/http/proxy-protocol.ts'
 import { cutSession } from '../http2/cut.ts'
+import { exactTimer } from '../exact-timer.ts'
 import type { ParserError } from '../malformed.ts'
 import { readForTls, readPreface, readProxyHeader, standIn } from './opening.ts'
 import type { TlsTermination } from './tls.ts'
@@ -53,8 +54,8 @@ export class Front {
   readonly server: Server
   readonly #options: FrontOptions
   readonly #beginsWithHeader: Trust
-  /** Connections that are not ready yet, with the timers that end them. */
-  readonly #opening = new Map<Socket, NodeJS.Timeout>()
+  /** Connections that are not ready yet, with what stops the timers that end them. */
+  readonly #opening = new Map<Socket, () => void>()
   readonly #sessions = new Set<ServerHttp2Session>()
   readonly #announce: Server['emit']
   /** Null: nobody wants to know. */
@@ -113,10 +114,9 @@ export class Front {
 
   #open (socket: RawSocket): void {
     const withHeader = this.#beginsWithHeader(this.#isUnix() ? '' : plainAddress(socket.remoteAddress))
-    const { tls, cleartext, openMs } = this.#options
+    const { tls, cleartext } = this.#options
     if (!withHeader && tls === null && !cleartext) return this.#serveHttp1(socket)
-    const timer = setTimeout(() => { this.#failed(socket, 'opening_timeout', null) }, openMs)
-    this.#opening.set(socket, timer)
+    this.#limitOpening(socket)
     socket.on('error', ignore)
     socket.on('close', () => { this.#ready(socket) })
     if (!withHeader) return this.#chooseProtocol(socket)
@@ -126,6 +126,14 @@ export class Front {
       socket[kHeader] = header
       this.#chooseProtocol(socket)
     })
+  }
+
+  /** Where our own loop stood still meanwhile the client has its time once more: a handshake takes several turns. */
+  #limitOpening (socket: RawSocket): void {
+    this.#opening.set(socket, exactTimer(this.#options.openMs, (stalled) => {
+      if (stalled) this.#limitOpening(socket)
+      else this.#failed(socket, 'opening_timeout', null)
+    }))
   }
 
   #isUnix (): boolean {
@@ -186,7 +194,7 @@ export class Front {
   }
 
   #ready (socket: Socket): void {
-    clearTimeout(this.#opening.get(socket))
+    this.#opening.get(socket)?.()
     this.#opening.delete(socket)
   }
 

@@ -96,6 +96,19 @@ test('a client that is slow to make TLS, or makes none, is closed in time', asyn
   assert.deepEqual(gateway.lines.all('connection_failed').map(({ failure }) => failure), ['opening_timeout', 'tls_handshake'])
 })
 
+test('a client is not late for what lies unread while our own loop stands still', async (t) => {
+  const gateway = await startListener(t, { headersTimeoutMs: 300, tls: { certificates: [new Folder(t).issue('shop.example')] } })
+  const plain = connectTcp(gateway.port, '127.0.0.1')
+  t.after(() => { plain.destroy() })
+  await until(() => new Promise((resolve) => { gateway.app.server.getConnections((_error, count) => { resolve(count === 1) }) }))
+  const socket = connect({ socket: plain, rejectUnauthorized: false })
+  const secured = new Promise((resolve, reject) => { socket.on('secureConnect', resolve).on('error', reject) })
+  for (const end = performance.now() + 400; performance.now() < end;);
+  await within(secured)
+  socket.write(get)
+  assert.match(String((await once(socket, 'data'))[0]), /^HTTP\/1\.1 200 /)
+})
+
 test('whoever speaks HTTP without TLS to the port of TLS is told so, whole and once, and others are served', async (t) => {
   const folder = new Folder(t)
   const gateway = await startListener(t, { headersTimeoutMs: 300, proxyProtocolFrom: ['127.0.0.2'], tls: { certificates: [folder.issue('shop.example')] } })
