@@ -17,20 +17,22 @@ async function facing (t: TestContext, handler: RawHandler, server: Record<strin
 
 const request = (id: number, path = '/', more: Array<readonly [string, string]> = [], method = 'GET'): Buffer => headers(id, requestFields(path, method, more), true)
 
-async function isCalmed (client: FrameConnection): Promise<void> {
-  assert.equal(codeOf(await client.first('GOAWAY')), codes.ENHANCE_YOUR_CALM)
+/** @param firstEndsAll later Nodes than 20 end the connection with the first of what it sends */
+async function isCalmed (client: FrameConnection, firstEndsAll = false): Promise<void> {
+  const code = codeOf(await client.first('GOAWAY'))
+  if (!firstEndsAll || code !== codes.INTERNAL_ERROR) assert.equal(code, codes.ENHANCE_YOUR_CALM)
   await until(() => client.ended)
 }
 
 const upload = (id: number, more: Array<readonly [string, string]> = []): Buffer => headers(id, requestFields('/', 'POST', more))
 
 /** Streams that end by the client's doing, without an answer; by whom they are reset makes no difference (CVE-2023-44487, CVE-2025-8671). */
-const resets: Array<[string, (id: number) => Buffer[]]> = [
+const resets: Array<[string, (id: number) => Buffer[], boolean?]> = [
   ...Object.entries(codes).map(([name, code]): [string, (id: number) => Buffer[]] => [`requests that it resets with ${name}`, (id) => [request(id), rstStream(id, code)]]),
   ['a HEAD that it resets without an error', (id) => [request(id, '/', [], 'HEAD'), rstStream(id, codes.NO_ERROR)]],
   ['uploads that it resets', (id) => [upload(id), data(id, 'a'), rstStream(id, codes.CANCEL)]],
   ['a body shorter than told', (id) => [upload(id, [['content-length', '5']]), data(id, 'four', true)]],
-  ['a body longer than told', (id) => [upload(id, [['content-length', '5']]), data(id, 'sixsix')]],
+  ['a body longer than told', (id) => [upload(id, [['content-length', '5']]), data(id, 'sixsix')], true],
   ['trailers that do not end the body', (id) => [upload(id), headers(id, [['x-a', '1']])]],
   ['trailers that are none', (id) => [upload(id), headers(id, [['X-A', '1']], true)]]
 ]
@@ -38,10 +40,10 @@ const resets: Array<[string, (id: number) => Buffer[]]> = [
 describe('a client that floods', () => {
   it('with streams that end unanswered is told to calm down, whoever resets them; the log has one line, and everything is given back', async (t) => {
     const { gateway } = await facing(t, stall, { http2: { maxResetsPerSecond: 20 } })
-    for (const [what, frames] of resets) {
+    for (const [what, frames, firstEndsAll] of resets) {
       const client = await frameClient(t, gateway.port)
       for (let i = 0; i < 60; i++) client.send(...frames(2 * i + 1))
-      await isCalmed(client).catch((error: unknown) => { throw new Error(what, { cause: error }) })
+      await isCalmed(client, firstEndsAll).catch((error: unknown) => { throw new Error(what, { cause: error }) })
     }
     const packet = await frameClient(t, gateway.port)
     packet.send(...Array.from({ length: 60 }, (_, i) => [request(2 * i + 1), rstStream(2 * i + 1, codes.CANCEL)]).flat())
@@ -54,7 +56,8 @@ describe('a client that floods', () => {
     const { gateway } = await facing(t, answering(), { http2: { maxResetsPerSecond: 2 } })
     for (const flood of [frame('PING', 0, 0, Buffer.alloc(8)), settings([4, 65535]), frame('PRIORITY', 0, 1, uint32(0, 0).subarray(0, 5))]) {
       const client = await frameClient(t, gateway.port)
-      for (let i = 0; i < 600; i++) client.send(flood)
+      // Of priorities later Nodes than 20 do not tell; nghttp2 itself allows ten thousand at once, and some hundreds a second.
+      client.send(...Array.from({ length: 20_000 }, () => flood))
       await isCalmed(client)
     }
     await gateway.idle()
@@ -96,7 +99,6 @@ describe('a client that floods', () => {
 describe('a client over HTTP/2 that is malformed', () => {
   const refused: Array<[string, number, Array<readonly [string, string]>]> = [
     ['another Host than its authority', 400, requestFields('/', 'GET', [['host', 'other.example']])],
-    ['user information in its authority', 400, [[':method', 'GET'], [':scheme', 'http'], [':authority', 'a@b'], [':path', '/']]],
     ['dot segments', 400, requestFields('/../a')],
     ['CONNECT', 400, [[':method', 'CONNECT'], [':authority', 'a:1']]],
     ['TRACE', 405, requestFields('/', 'TRACE')],
@@ -113,6 +115,19 @@ describe('a client over HTTP/2 that is malformed', () => {
       assert.equal(statusOf(await client.first('HEADERS', 3)), 200)
     })
   }
+
+  it('by user information in its authority is answered with 400, and logged, or has that stream reset where nghttp2 sees it first', async (t) => {
+    const { client, gateway } = await facing(t, answering())
+    client.send(headers(1, [[':method', 'GET'], [':scheme', 'http'], [':authority', 'a@b'], [':path', '/']], true))
+    const first = await until(() => client.frames.find(({ type, id }) => id === 1 && (type === 'HEADERS' || type === 'RST_STREAM')))
+    client.send(request(3))
+    assert.equal(statusOf(await client.first('HEADERS', 3)), 200)
+    const answered = first.type === 'HEADERS'
+    if (answered) assert.equal(statusOf(first), 400)
+    else assert.equal(codeOf(first), codes.PROTOCOL_ERROR)
+    await until(() => gateway.lines.all('access').length === (answered ? 2 : 1))
+    assert.deepEqual(gateway.lines.all('access').map(({ status }) => status), answered ? [400, 200] : [200])
+  })
 
   for (const [what, field] of [['a name in upper case', ['X-One', '1']], ['a field of the connection', ['connection', 'close']], ['TE that is not trailers', ['te', 'gzip']], ['transfer-encoding', ['transfer-encoding', 'chunked']]] as Array<[string, [string, string]]>) {
     it(`by ${what} has that stream reset`, async (t) => {
@@ -228,6 +243,17 @@ describe('a client that leaves in an odd way', () => {
       assert.equal(gateway.app.shedding.inFlight, 0)
     })
   }
+
+  it('with a body longer than told, for which later Nodes than 20 end its connection: each exchange on it has its line', async (t) => {
+    const { gateway, client } = await facing(t, stall)
+    client.send(request(1), upload(3, [['content-length', '5']]))
+    await until(() => gateway.app.shedding.inFlight === 2)
+    client.send(data(3, 'sixsix'))
+    await client.first('RST_STREAM', 3)
+    client.close()
+    await gateway.idle()
+    assert.deepEqual(gateway.lines.all('access').map(({ status, reason }) => [status, reason]), [[499, 'client_cancelled'], [499, 'client_cancelled']])
+  })
 
   it('with requests behind its GOAWAY, in one packet: they are refused or answered, and others are served', async (t) => {
     const { gateway, client } = await facing(t, answering())
