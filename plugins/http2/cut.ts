@@ -1,4 +1,4 @@
-import type { ServerHttp2Session } from 'node:http2'
+import { constants, type ServerHttp2Session } from 'node:http2'
 import { socketOf } from './client-request.ts'
 
 /**
@@ -7,7 +7,9 @@ import { socketOf } from './client-request.ts'
  */
 export function cutSession (session: ServerHttp2Session): void {
   const socket = socketOf(session)
-  session.destroy()
+  // Without a code a stream is reset as one that ended well, and its client takes the part that it has for the whole. (With undefined
+  // in the place of null, Node takes no notice of the code.)
+  session.destroy(null as never, constants.NGHTTP2_CANCEL)
   // Behind the GOAWAY and the resets, where those can be written at all.
   setImmediate(() => { socket.destroy() })
 }

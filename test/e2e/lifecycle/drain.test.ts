@@ -2,15 +2,18 @@ import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { test } from 'node:test'
 import type { AddressInfo } from 'node:net'
+import { setTimeout as later } from 'node:timers/promises'
 import Fastify from 'fastify'
 import lifecycle from '../../../plugins/lifecycle.ts'
 import readiness from '../../../plugins/readiness.ts'
 import upstreamPools from '../../../plugins/upstream-pools.ts'
 import probes from '../../../routes/probes.ts'
 import { answer, partOfBody, send, stall } from '../../support/faulty-upstream.ts'
+import { codeOf, codes, flags, frameClient, headers, requestFields, settings } from '../../support/http2-frames.ts'
 import { rawConnect, rawRequest } from '../../support/raw-client.ts'
 import { until, within } from '../../support/wait.ts'
 import { head, startBoth } from '../edge/support.ts'
+import { Folder } from '../listener/support.ts'
 
 const get = (path: string): string => head(`GET ${path} HTTP/1.1`, 'Host: shop')
 
@@ -180,6 +183,20 @@ test('what the end of the grace cuts is taken for whole by nobody, even where on
   await until(() => client.reader.received.toString('latin1').endsWith('abc'))
   await assert.rejects(within(gateway.close()), { code: 'BREAKWATER_SHUTDOWN_INCOMPLETE' })
   assert.equal(await client.closed, 'reset')
+})
+
+test('nor over HTTP/2, where a stream that is reset without an error has ended well', async (t) => {
+  const gateway = await startBoth(t, { server: { tls: { certificates: [new Folder(t).issue('shop.example')] }, shutdown: { graceMs: 100 } } }, async (socket) => {
+    await send(socket, 'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n')
+    while (!socket.destroyed) await Promise.all([send(socket, '1\r\nx\r\n'), later(1)])
+  })
+  const client = await frameClient(t, gateway.port, Buffer.concat([settings(), ...[1, 3, 5].map((id) => headers(id, requestFields('/log'), true))]), { tls: true })
+  await until(() => client.body(1).length > 3)
+  await assert.rejects(within(gateway.close()), { code: 'BREAKWATER_SHUTDOWN_INCOMPLETE' })
+  await until(() => client.ended)
+  assert.deepEqual(client.frames.filter(({ type, flags: set }) => type === 'DATA' && (set & flags.END_STREAM) !== 0), [])
+  // Where the connection ends before the reset is written, there is none.
+  assert.deepEqual(client.frames.filter((each) => each.type === 'RST_STREAM' && codeOf(each) !== codes.CANCEL), [])
 })
 
 test('a client that leaves during the grace is still one that left', async (t) => {
