@@ -25,17 +25,17 @@ export const isQuick = (routeMs: number, upstreamMs: number, { factor, minMs }: 
 
 /**
  * The trigger for an upstream that was quick and goes silent: `outstanding` attempts on quick routes older than max(`minMs`,
- * `factor` x its usual 95th percentile), and nothing heard from it since the oldest of them began to wait.
+ * `factor` x its usual 95th percentile), and nothing heard from it since the oldest of them began to wait. What is usual of the upstream
+ * is in the same object: there is one for each breaker, and its memory counts.
  */
-export class StallTrigger {
-  readonly #latency = new UsualLatency()
+export class StallTrigger extends UsualLatency {
   readonly #silence = new Silence()
   /** Ticks since the last answer on a quick route. */
   #estranged = 0
 
   /** The usual time to a response's head, in ms; 0 while fewer than 20 are known. */
   get usualMs (): number {
-    return this.#latency.value
+    return this.value
   }
 
   /** How many attempts wait in silence, and how many of them for too long. */
@@ -59,7 +59,7 @@ export class StallTrigger {
 
   /** An attempt begins to wait. Returns its watch, 0 if it is not watched. */
   waits (routeMs: number, options: StallOptions, who: Waiter | null): number {
-    const usualMs = this.#latency.value
+    const usualMs = this.value
     return usualMs > 0 && isQuick(routeMs, usualMs, options) ? this.#silence.waits(who) : 0
   }
 
@@ -69,8 +69,8 @@ export class StallTrigger {
    */
   learn (watch: number, ms: number, { factor }: StallOptions): void {
     if (watch !== 0) this.#estranged = 0
-    else if (factor * ms > patienceMs || (this.#latency.value !== 0 && this.#estranged < estrangedTicks)) return
-    this.#latency.record(ms)
+    else if (factor * ms > patienceMs || (this.value !== 0 && this.#estranged < estrangedTicks)) return
+    this.record(ms)
   }
 
   /** The upstream was heard, or all is to begin anew. */
@@ -86,7 +86,7 @@ export class StallTrigger {
   /** To be called every `tickMs`; not while our own event loop stands still. */
   tick (options: StallOptions): void {
     if (this.#estranged < estrangedTicks) this.#estranged++
-    this.#silence.tick(stallAfter(this.#latency.value, options))
+    this.#silence.tick(stallAfter(this.value, options))
   }
 
   /** Whether the silence has become a stall. */
@@ -99,7 +99,7 @@ export class StallTrigger {
     return Object.freeze({
       outstanding: this.#silence.overdue,
       oldestMs: this.#silence.oldestMs ?? 0,
-      stallAfterMs: Math.round(stallAfter(this.#latency.value, options))
+      stallAfterMs: Math.round(stallAfter(this.value, options))
     })
   }
 }

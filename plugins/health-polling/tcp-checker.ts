@@ -2,6 +2,19 @@ import type { Socket } from 'node:net'
 import { buildConnector } from 'undici'
 import { Check, type Checker, type Subject, type Verdict } from './checker.ts'
 
+/** How long an upstream may take to close its side, in ms. */
+const partingMs = 1000
+
+/**
+ * Closes a connection in order, so that the upstream has our end of the handshake, too: it would log a broken one. What it has sent
+ * by then (tickets, a banner) is read, as a connection that is let go of with bytes unread is reset, and the reset overtakes the rest.
+ */
+function part (socket: Socket): void {
+  const timer = setTimeout(() => { socket.destroy() }, partingMs).unref()
+  socket.on('error', () => {}).once('close', () => { clearTimeout(timer) })
+  socket.resume().end()
+}
+
 /**
  * Checks one upstream by making a connection, and with TLS its handshake, anew each time: no session is resumed, which would not show
  * the certificate again. Nothing is sent, and the connection is closed at once.
@@ -21,8 +34,7 @@ export class TcpChecker implements Checker {
     const check = new Check(this.#subject, (made) => {
       this.#check = undefined
       const socket = this.#socket
-      // Closed in order, so that the upstream has our end of the handshake, too: it would log a broken one.
-      if (made) socket?.end(() => { socket.destroy() })
+      if (made && socket !== undefined) part(socket)
       else socket?.destroy()
     })
     this.#check = check

@@ -62,18 +62,20 @@ test('fish completes the same', (t) => {
   deepEqual(answers.map((words, i) => [lines[i]?.[0], words.toSorted()]), lines.map(([line, words]) => [line, [...words].toSorted()]))
 })
 
-/** A zsh that somebody types into: it tells what is added as a match, and that a line has been dealt with. */
+/**
+ * A zsh that somebody types into: it tells what is added as a match, and when a completion is over. The tab is the last that is typed
+ * until then, as zsh completes otherwise where more waits to be read.
+ */
 const typist = `
 zmodload zsh/zpty
 zpty z zsh -f -i
 zpty -w z "PROMPT=; fpath=($1 \\$fpath); autoload -Uz compinit; compinit -u -d $1/.zcompdump"
 zpty -w z 'compadd () { [[ " \${@[1,(i)(-|--)]} " == *\\ -[OAD]\\ * ]] && { builtin compadd "$@"; return }; local -a found; builtin compadd -A found "$@"; local each; for each in $found; print -r -- "<$each>"; builtin compadd "$@" }'
-zpty -w z "bindkey '^I' complete-word; print rea''dy"
+zpty -w z "completes () { zle complete-word; print -r -- do''ne }; zle -N completes; bindkey '^I' completes; print rea''dy"
 zpty -r -m z out '*ready*'
 shift
 for line; do
-  zpty -w -n z "$line"$'\t\x15'
-  zpty -w z "print do''ne"
+  zpty -w -n z $'\x15'"$line"$'\t'
   zpty -r -m z out '*done*'
   print -r -- "$out="
 done
