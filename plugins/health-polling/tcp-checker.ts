@@ -6,16 +6,6 @@ import { Check, type Checker, type Subject, type Verdict } from './checker.ts'
 const partingMs = 1000
 
 /**
- * Closes a connection in order, so that the upstream has our end of the handshake, too: it would log a broken one. What it has sent
- * by then (tickets, a banner) is read, as a connection that is let go of with bytes unread is reset, and the reset overtakes the rest.
- */
-function part (socket: Socket): void {
-  const timer = setTimeout(() => { socket.destroy() }, partingMs).unref()
-  socket.on('error', () => {}).once('close', () => { clearTimeout(timer) })
-  socket.resume().end()
-}
-
-/**
  * Checks one upstream by making a connection, and with TLS its handshake, anew each time: no session is resumed, which would not show
  * the certificate again. Nothing is sent, and the connection is closed at once.
  */
@@ -23,6 +13,8 @@ export class TcpChecker implements Checker {
   readonly #subject: Subject
   #socket: Socket | undefined
   #check: Check | undefined
+  /** Those of checks that passed, until the upstream has closed its side. */
+  readonly #parting = new Set<Socket>()
   #destroyed = false
 
   constructor (subject: Subject) {
@@ -34,7 +26,8 @@ export class TcpChecker implements Checker {
     const check = new Check(this.#subject, (made) => {
       this.#check = undefined
       const socket = this.#socket
-      if (made && socket !== undefined) part(socket)
+      this.#socket = undefined
+      if (made && socket !== undefined) this.#part(socket)
       else socket?.destroy()
     })
     this.#check = check
@@ -47,6 +40,7 @@ export class TcpChecker implements Checker {
     this.#destroyed = true
     this.#check?.end('stopped', false)
     this.#socket?.destroy()
+    for (const socket of this.#parting) socket.destroy()
   }
 
   #connect (check: Check): void {
@@ -62,5 +56,19 @@ export class TcpChecker implements Checker {
     } catch (error) {
       check.fail(error as Error, 'connect')
     }
+  }
+
+  /**
+   * Closes a connection in order, so that the upstream has our end of the handshake, too: it would log a broken one. What it has sent
+   * by then (tickets, a banner) is read, as a connection that is let go of with bytes unread is reset, and the reset overtakes the rest.
+   */
+  #part (socket: Socket): void {
+    this.#parting.add(socket)
+    const timer = setTimeout(() => { socket.destroy() }, partingMs).unref()
+    socket.on('error', () => {}).once('close', () => {
+      clearTimeout(timer)
+      this.#parting.delete(socket)
+    })
+    socket.resume().end()
   }
 }
