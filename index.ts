@@ -8,7 +8,7 @@ export { default as configuration, type Configuration, type ConfigurationOptions
 export { default as edge, type EdgeOptions } from './plugins/edge.ts'
 export { default as eventJournal } from './plugins/event-journal.ts'
 export { default as eventWebhook, type EventWebhook, type EventWebhookOptions } from './plugins/event-webhook.ts'
-export { default as flightRecorder, type FlightRecorder, type FlightRecorderOptions, type RecordQuery, type RequestRecord } from './plugins/flight-recorder.ts'
+export { default as flightRecorder, type FlightRecorder, type FlightRecorderOptions, type ListedRecord, type RecordQuery, type RequestRecord } from './plugins/flight-recorder.ts'
 export { default as forwarder, type ForwardRoute, type ForwarderOptions } from './plugins/forwarder.ts'
 export { default as healthPolling } from './plugins/health-polling.ts'
 export { default as history, type HistoryView, type TrafficHistory } from './plugins/history.ts'

@@ -6,9 +6,8 @@ import type { FastifyPluginAsync } from 'fastify'
 import fp from 'fastify-plugin'
 import { completeRecorder } from '../config/complete.ts'
 import type { RecorderOptions } from '../config/schema-recorder.ts'
-import type { Reason } from '../lib/failure.ts'
 import { systemRandom, type Random } from '../lib/random.ts'
-import type { Entry } from '../lib/record/ring.ts'
+import { selectRecords, type ListedRecord, type RecordQuery } from '../lib/record/select.ts'
 import { textOf } from '../lib/record/text.ts'
 import type { RequestRecord } from '../lib/record/types.ts'
 import { RecordReader } from '../lib/record/view.ts'
@@ -16,23 +15,11 @@ import { Recorder, type Absence } from './flight-recorder/recorder.ts'
 import type {} from './configuration.ts'
 import type {} from './observation.ts'
 
-export type { RequestRecord }
+export type { ListedRecord, RecordQuery, RequestRecord }
 
 export interface FlightRecorderOptions extends Partial<RecorderOptions> {
   /** What the sample is drawn by. Default: Math.random. */
   random?: Random
-}
-
-/** Which records; all of them where nothing is said. */
-export interface RecordQuery {
-  reason?: Reason
-  pool?: string
-  /** Id of an upstream that had an attempt, or was a candidate. */
-  upstream?: string
-  /** Received at this time or later, epoch ms. */
-  since?: number
-  /** How many at most. Default: 50. */
-  limit?: number
 }
 
 export interface RecorderView {
@@ -56,7 +43,7 @@ export interface FlightRecorder {
   /** Why there is no record of this id, in a sentence. */
   whyMissing (requestId: string): string
   /** The newest first. */
-  list (query?: RecordQuery): readonly RequestRecord[]
+  list (query?: RecordQuery): readonly ListedRecord[]
   /** Swaps the options. What is kept stays, as far as it has room. @throws TypeError that names each bad option by its path */
   configure (options: Partial<RecorderOptions>): void
 }
@@ -102,18 +89,9 @@ const flightRecorder: FastifyPluginAsync<FlightRecorderOptions> = async (app, { 
     },
     text: textOf,
     whyMissing: (requestId: string) => recorder.options.enabled ? absences[recorder.absenceOf(requestId)]() : 'the recorder is off (recorder.enabled)',
-    list ({ reason, pool, upstream, since = 0, limit = 50 }: RecordQuery = {}) {
+    list (query: RecordQuery = {}) {
       const reader = new RecordReader(iso)
-      const isWanted = (entry: Entry): boolean =>
-        entry.at >= since && (reason === undefined || entry.reason === reason) && (pool === undefined || entry.pool === pool) && mayConcern(entry, upstream)
-      const found: RequestRecord[] = []
-      for (const entry of ring.newest()) {
-        if (found.length >= limit) break
-        if (!isWanted(entry)) continue
-        const record = reader.read(entry)
-        if (upstream === undefined || concerns(record, upstream)) found.push(record)
-      }
-      return found
+      return selectRecords(ring.newest(), query, (entry) => reader.read(entry))
     },
     configure (options: Partial<RecorderOptions>) {
       recorder.configure(completeRecorder(options))
@@ -130,18 +108,6 @@ const flightRecorder: FastifyPluginAsync<FlightRecorderOptions> = async (app, { 
     })
   }
   app.addHook('onClose', async () => { leave?.() })
-}
-
-/** A look at the text, before it is read. */
-function mayConcern ({ line, note }: Entry, upstream: string | undefined): boolean {
-  if (upstream === undefined) return true
-  const name = JSON.stringify(upstream)
-  return line.includes(name) || note?.text.includes(name) === true
-}
-
-/** It had an attempt there, or nobody could be picked and this is one of those that could not. */
-function concerns ({ attempts, candidates }: RequestRecord, upstream: string): boolean {
-  return attempts.length > 0 ? attempts.some((attempt) => attempt.upstream === upstream) : candidates.some((candidate) => candidate.upstream === upstream)
 }
 
 export default fp(flightRecorder, { name: 'breakwater-flight-recorder', fastify: '5.x', dependencies: ['breakwater-observation'] })

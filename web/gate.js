@@ -10,7 +10,7 @@ const pressure = h('p', { class: 'quiet' })
 const body = h('tbody')
 const table = h('table', {},
   h('caption', {}, 'Refused before an upstream was asked'),
-  h('thead', {}, h('tr', {}, h('th', { scope: 'col' }, 'Reason'), h('th', { scope: 'col', class: 'number' }, 'Last 5 s'), h('th', { scope: 'col', class: 'number' }, '15 min'), h('th', { scope: 'col', class: 'number' }, 'Since start'))),
+  h('thead', {}, h('tr', {}, h('th', { scope: 'col' }, 'Reason'), h('th', { scope: 'col', class: 'number' }, 'Last 5 s'), h('th', { scope: 'col', class: 'number' }, '15 min'))),
   body)
 const none = h('p', { class: 'quiet' }, 'Nothing was refused in the last 15 minutes.')
 const rows = new Map()
@@ -19,10 +19,9 @@ export function showGate (shedding, history) {
   setHidden(byId('gate'), shedding === null && history === null)
   setChildren(byId('gate-body'), [shedding !== null && gateLine, shedding !== null && pressure, table, none].filter(Boolean))
   if (shedding !== null) showLoad(shedding)
-  const refused = Object.entries(history?.gate.refused ?? {}).map(([reason, figures]) => ({ reason, lately: figures.at(-1) ?? 0, all: sum(figures), ever: shedding?.shed[reason] ?? null }))
-  for (const [reason, ever] of Object.entries(shedding?.shed ?? {})) if (ever > 0 && !refused.some((each) => each.reason === reason)) refused.push({ reason, lately: 0, all: 0, ever })
+  const refused = Object.entries(history?.gate.refused ?? {}).map(([reason, figures]) => ({ reason, lately: figures.at(-1) ?? 0, all: sum(figures) })).filter(({ all }) => all > 0)
   setHidden(table, refused.length === 0)
-  setHidden(none, history === null || refused.some(({ all }) => all > 0))
+  setHidden(none, history === null || refused.length > 0)
   setChildren(body, refused.toSorted((a, b) => b.all - a.all).map(rowOf))
 }
 
@@ -34,13 +33,12 @@ function showLoad ({ inFlight, maxInFlight, pressure: { under, eventLoopDelayMs,
   setAttribute(pressure, 'class', under ? 'bad' : 'quiet')
 }
 
-function rowOf ({ reason, lately, all, ever }) {
-  const known = rows.get(reason) ?? h('tr', {}, h('th', { scope: 'row' }, words(reason)), h('td', { class: 'number' }), h('td', { class: 'number' }), h('td', { class: 'number' }))
+function rowOf ({ reason, lately, all }) {
+  const known = rows.get(reason) ?? h('tr', {}, h('th', { scope: 'row' }, words(reason)), h('td', { class: 'number' }), h('td', { class: 'number' }))
   rows.set(reason, known)
-  const [, first, second, third] = known.children
+  const [, first, second] = known.children
   setText(first, lately)
   setText(second, all)
-  setText(third, ever ?? '–')
   setAttribute(known, 'data-tone', lately > 0 ? 'out' : null)
   return known
 }

@@ -83,7 +83,7 @@ function show (state) {
   if (streamState === 'waiting') stream.start()
   if (hasRequests && Date.now() - requestsAt > requestsMs) {
     requestsAt = Date.now()
-    void showRequests(Object.keys(live.history?.gate.refused ?? {})).then((there) => hasRequests = there, () => {})
+    void showRequests().then((there) => hasRequests = there, () => {})
   }
   showAge()
 }

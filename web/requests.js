@@ -1,71 +1,110 @@
-/** Requests that were refused or failed, and why, where the proxy keeps records of them. */
+/** Requests that were refused or failed, and why, where the proxy keeps records of them: a row for all that are alike. */
 import { get, getIfThere, pathOf } from './api.js'
 import { byId, h, setAttribute, setChildren, setHidden, setText } from './dom.js'
-import { ago, clock, words } from './format.js'
+import { ago, clock, plural, words } from './format.js'
 
-/** Refused ones, and failed ones. */
-const most = 8
+const wanted = 'requests?kept=refused&kept=failed&distinct=true&limit=20'
 const rows = new Map()
 const body = h('tbody', { role: 'rowgroup' })
 const none = h('p', { class: 'quiet' }, 'None is recorded.')
 const table = h('table', { role: 'table' },
-  h('caption', { class: 'hidden' }, 'Refused and failed requests, newest first'),
-  h('thead', { role: 'rowgroup' }, h('tr', { role: 'row' }, ['When', 'Request', 'Reason', 'Explanation'].map((column) => h('th', { scope: 'col', role: 'columnheader' }, column)))),
+  h('caption', { class: 'hidden' }, 'Refused and failed requests, a row for each reason and pool'),
+  h('thead', { role: 'rowgroup' }, h('tr', { role: 'row' }, ['Latest', 'Request', 'Reason', 'Explanation'].map((column) => h('th', { scope: 'col', role: 'columnheader' }, column)))),
   body)
 
-/**
- * @param reasons of refusals lately: each is asked for, so that failures, which may be many, do not hide them
- * @returns false where the proxy keeps no records
- */
-export async function showRequests (reasons) {
-  const answers = await Promise.all(['', ...reasons.slice(0, 6).map((reason) => `?limit=${most}&reason=${reason}`)].map((query) => getIfThere(`requests${query}`)))
-  if (!answers.every((answer) => Array.isArray(answer?.requests))) return false
+/** @returns false where the proxy keeps no records */
+export async function showRequests () {
+  const found = (await getIfThere(wanted))?.requests
+  if (!Array.isArray(found)) return false
   setHidden(byId('refused'), false)
-  const found = new Map(answers.flatMap(({ requests }) => requests).map((record) => [record.requestId, record]))
-  const newest = Array.from(found.values()).toSorted((a, b) => Date.parse(b.at) - Date.parse(a.at))
-  const refused = newest.filter(({ kept }) => kept === 'refused').slice(0, most)
-  const failed = newest.filter(({ kept }) => kept === 'failed').slice(0, most)
-  const shown = newest.filter((record) => refused.includes(record) || failed.includes(record))
-  setChildren(byId('requests'), shown.length === 0 ? [none] : [table])
-  const ids = new Set(shown.map(({ requestId }) => requestId))
-  for (const id of rows.keys()) if (!ids.has(id)) rows.delete(id)
-  setChildren(body, shown.flatMap((record) => {
-    const row = rows.get(record.requestId) ?? rowOf(record)
-    rows.set(record.requestId, row)
-    return row
-  }))
+  setChildren(byId('requests'), [found.length === 0 ? none : table])
+  const gone = new Set(rows.keys())
+  // A row stays in its place, for who is about to press it; one that is new comes first.
+  for (const record of found.toReversed()) {
+    const kind = [record.kept, record.reason, record.pool].join()
+    if (!gone.delete(kind)) rows.set(kind, new Row())
+    rows.get(kind).show(record)
+  }
+  for (const kind of gone) rows.delete(kind)
+  setChildren(body, Array.from(rows.values()).toReversed().flatMap(({ elements }) => elements))
   return true
 }
 
-function rowOf ({ requestId, at, method, path, route, pool, status, reason, explanation }) {
-  const id = `request-${requestId}`
-  const detail = h('td', { role: 'cell', colspan: 4 })
-  const detailRow = h('tr', { role: 'row', class: 'detail', id, hidden: true }, detail)
-  const toggle = h('button', { type: 'button', class: 'name', 'aria-expanded': 'false', 'aria-controls': id }, `${method ?? '–'} ${path ?? route ?? requestId}`)
-  toggle.addEventListener('click', () => {
-    const open = detailRow.hidden
-    setHidden(detailRow, !open)
-    setAttribute(toggle, 'aria-expanded', open)
-    if (open && detail.childElementCount === 0) void explain(detail, requestId, false)
-  })
-  return [
-    h('tr', { role: 'row' }, h('td', { role: 'cell' }, h('time', { datetime: at, title: ago(at) }, clock(at))), h('th', { scope: 'row', role: 'rowheader' }, toggle, pool === null ? null : h('span', { class: 'cause' }, pool)), h('td', { role: 'cell' }, h('strong', {}, reason === null ? 'by the upstream' : words(reason)), ' ', h('span', { class: 'cause' }, status === 0 ? 'no answer' : String(status))), h('td', { role: 'cell' }, explanation ?? '')),
-    detailRow
-  ]
+let made = 0
+
+class Row {
+  #record
+  #when = h('time')
+  #name = h('button', { type: 'button', class: 'name', 'aria-expanded': 'false', onclick: () => { this.#toggle() } })
+  #pool = h('span', { class: 'cause' })
+  #reason = h('strong')
+  #count = h('span', { class: 'cause' })
+  #why = h('td', { role: 'cell' })
+  #detail = h('td', { role: 'cell', colspan: 4 })
+  elements
+
+  constructor () {
+    const id = `kind-${++made}`
+    setAttribute(this.#name, 'aria-controls', id)
+    this.elements = [
+      h('tr', { role: 'row' }, h('td', { role: 'cell' }, this.#when), h('th', { scope: 'row', role: 'rowheader' }, this.#name, this.#pool), h('td', { role: 'cell' }, this.#reason, ' ', this.#count), this.#why),
+      h('tr', { role: 'row', class: 'detail', id, hidden: true }, this.#detail)
+    ]
+  }
+
+  show (record) {
+    this.#record = record
+    const { requestId, at, method, path, route, pool, status, reason, explanation, alike } = record
+    setText(this.#when, clock(at))
+    setAttribute(this.#when, 'datetime', at)
+    setAttribute(this.#when, 'title', ago(at))
+    setText(this.#name, `${method ?? '–'} ${path ?? route ?? requestId}`)
+    setText(this.#pool, pool ?? '')
+    setText(this.#reason, reason === null ? 'by the upstream' : words(reason))
+    setText(this.#count, [status === 0 ? 'no answer' : status, alike?.count > 1 && `${alike.count} alike`].filter(Boolean).join(', '))
+    setText(this.#why, explanation)
+  }
+
+  /** Those that are told are those of the moment at which it was opened. */
+  #toggle () {
+    const row = this.elements[1]
+    setHidden(row, !row.hidden)
+    setAttribute(this.#name, 'aria-expanded', !row.hidden)
+    if (row.hidden) return
+    const { requestId, alike } = this.#record
+    const first = h('div')
+    const others = alike?.requestIds.slice(1) ?? []
+    this.#detail.replaceChildren(first, ...others.length === 0 ? [] : [requestLinks(others, `${plural(others.length, 'earlier request')} like it`)])
+    void explain(first, requestId)
+  }
 }
 
-/** The numbers behind a request's end, or why they are not known. @param inFull with the sentence that a row has anyway */
-export async function explain (into, requestId, inFull = true) {
+/** Request ids, folded away: each gives its explanation once it is asked for. */
+export function requestLinks (ids, summary) {
+  const explanation = h('div')
+  const ask = (pressed, id) => {
+    const shown = pressed.getAttribute('aria-expanded') === 'true'
+    for (const each of pressed.closest('ul').querySelectorAll('button')) setAttribute(each, 'aria-expanded', each === pressed && !shown)
+    explanation.replaceChildren()
+    if (!shown) void explain(explanation, id)
+  }
+  return h('details', {}, h('summary', {}, summary),
+    h('ul', {}, ids.map((id) => h('li', {}, h('button', { type: 'button', class: 'name', 'aria-expanded': 'false', onclick: (event) => { ask(event.currentTarget, id) } }, id)))),
+    explanation)
+}
+
+/** The numbers behind a request's end, or why they are not known. */
+async function explain (into, requestId) {
   const asking = h('p', {}, 'Asking')
   into.replaceChildren(asking)
   try {
-    const { candidates = [], attempts = [], gate, explanation } = await get(`requests/${pathOf(requestId)}`)
+    const { at, candidates = [], attempts = [], gate, explanation } = await get(`requests/${pathOf(requestId)}`)
     asking.replaceWith(h('dl', {},
-      h('dt', {}, 'Request id'), h('dd', {}, requestId),
-      !inFull || explanation == null ? [] : [h('dt', {}, 'Why'), h('dd', {}, explanation)],
-      gate == null ? [] : [h('dt', {}, 'Gate'), h('dd', {}, `${gate.inFlight} of ${gate.limit} places taken`)],
-      attempts.map(({ upstream, outcome, reason, status, ms }) => [h('dt', {}, `Attempt at ${upstream}`), h('dd', {}, `${[outcome, reason && words(reason), status > 0 && status].filter(Boolean).join(', ')}${ms == null ? '' : ` after ${Math.round(ms)} ms`}`)]),
-      candidates.filter(({ used }) => used !== true).map(({ upstream, why, detail }) => [h('dt', {}, upstream), h('dd', {}, detail ?? words(why))])))
+      [['Request id', requestId], ['Received', clock(at)], ['Why', explanation],
+        gate && ['Gate', `${gate.inFlight} of ${gate.limit} places taken`],
+        ...attempts.map(({ upstream, outcome, reason, status, ms }) => [`Attempt at ${upstream}`, `${[outcome, reason && words(reason), status > 0 && status].filter(Boolean).join(', ')}${ms == null ? '' : ` after ${Math.round(ms)} ms`}`]),
+        ...candidates.filter(({ used }) => used !== true).map(({ upstream, why, detail }) => [upstream, detail ?? words(why)])
+      ].map((each) => each && [h('dt', {}, each[0]), h('dd', {}, each[1])])))
   } catch (error) {
     setText(asking, error.message)
   }

@@ -1,7 +1,7 @@
 /** What happened lately: the events in words, and a ribbon for each upstream that was out within the last 15 minutes. */
 import { byId, h, setAttribute, setChildren, setHidden, setText } from './dom.js'
 import { clock, now, plural } from './format.js'
-import { explain } from './requests.js'
+import { requestLinks } from './requests.js'
 import { tell } from './sentences.js'
 
 const spanMs = 900000
@@ -27,7 +27,7 @@ export class Timeline {
     const item = h('li', { 'data-tone': tone },
       h('time', { datetime: event.at }, clock(event.at)),
       h('span', { class: `mark ${tone}`, 'aria-hidden': 'true' }),
-      h('div', {}, subject === '' ? null : h('strong', {}, subject), ' ', text, requests.length === 0 ? null : behind(requests)))
+      h('div', {}, subject === '' ? null : h('strong', {}, subject), ' ', text, requests.length === 0 ? null : requestLinks(requests, plural(requests.length, 'request'))))
     this.#events.push({ at: Date.parse(event.at), item })
     list.prepend(item)
     this.#trim()
@@ -82,21 +82,6 @@ function toneAt (breaker, out, observed) {
   if ((breaker === 3 && !observed) || (out & 5) !== 0) return 'out'
   if (breaker >= 2 || (out & 2) !== 0) return breaker >= 2 && !observed ? 'warn' : 'quiet'
   return 'ok'
-}
-
-/** The requests that a transition is for: a name each, and its explanation once it is asked for. */
-function behind (ids) {
-  const explanation = h('div')
-  const ask = (event, id) => {
-    const pressed = event.currentTarget
-    const shown = pressed.getAttribute('aria-expanded') === 'true'
-    for (const each of pressed.closest('ul').querySelectorAll('button')) setAttribute(each, 'aria-expanded', each === pressed && !shown)
-    explanation.replaceChildren()
-    if (!shown) void explain(explanation, id)
-  }
-  return h('details', {}, h('summary', {}, plural(ids.length, 'request')),
-    h('ul', {}, ids.map((id) => h('li', {}, h('button', { type: 'button', class: 'name', 'aria-expanded': 'false', onclick: (event) => { ask(event, id) } }, id)))),
-    explanation)
 }
 
 function runsOf (tones, wanted) {

@@ -7,6 +7,7 @@ import { drillCommand } from './drill.ts'
 import { eventsCommand } from './events.ts'
 import { explainCommand } from './explain.ts'
 import { reloadCommand } from './reload.ts'
+import { requestsCommand } from './requests.ts'
 import { statusCommand } from './status.ts'
 import { drainCommand, forceCommand, healthCheckCommand, readyCommand, resetCommand } from './writes.ts'
 
@@ -26,6 +27,6 @@ fish: breakwater completion fish > ~/.config/fish/completions/breakwater.fish`,
 
 /** All commands, in the order of the help. */
 export const commands: ReadonlyArray<Command | OwnCommand> = [
-  startSpec, checkSpec, statusCommand, explainCommand, eventsCommand, forceCommand, resetCommand, drainCommand, readyCommand, healthCheckCommand, reloadCommand,
+  startSpec, checkSpec, statusCommand, requestsCommand, explainCommand, eventsCommand, forceCommand, resetCommand, drainCommand, readyCommand, healthCheckCommand, reloadCommand,
   drillCommand, upstreamSpec, completionCommand
 ]

@@ -1,4 +1,5 @@
 import type { Reason } from '../failure.ts'
+import type { Kept } from './types.ts'
 
 /** Text that several records share, counted once for as long as one of them is kept. */
 export class Note {
@@ -18,6 +19,7 @@ export interface Entry {
   readonly id: string
   /** Epoch ms. */
   readonly at: number
+  readonly kept: Kept
   readonly reason: Reason | null
   readonly pool: string | null
   /** JSON. */

@@ -104,8 +104,8 @@ export class Recorder implements Observer {
   }
 
   #add (line: StoredLine, note: Note | null, at: number): void {
-    const { requestId, reason, pool } = line
-    this.ring.add({ id: copied(requestId), at, reason, pool, line: pack(line), note: note !== null && this.ring.takes(note) ? note : null })
+    const { requestId, kept, reason, pool } = line
+    this.ring.add({ id: copied(requestId), at, kept, reason, pool, line: pack(line), note: note !== null && this.ring.takes(note) ? note : null })
   }
 
   get #version (): number { return this.#app.hasDecorator('configuration') ? this.#app.configuration.view().version : 0 }

@@ -21,7 +21,7 @@ export class AdminError extends Error {
 
 /** Texts become numbers where they come from a URL, and only there; unknown keys are refused, never dropped. */
 const ofBody = new Ajv({ allErrors: true, useDefaults: true, code: { optimize: false } })
-const ofUrl = new Ajv({ allErrors: true, useDefaults: true, coerceTypes: true, code: { optimize: false } })
+const ofUrl = new Ajv({ allErrors: true, useDefaults: true, coerceTypes: 'array', code: { optimize: false } })
 
 function complaint ({ instancePath, keyword, message, params }: ErrorObject, part: string): string {
   const path = part + instancePath.replaceAll('/', '.')

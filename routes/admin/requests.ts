@@ -1,5 +1,5 @@
 import type { FastifyInstance } from 'fastify'
-import type { RequestRecord } from '../../plugins/flight-recorder.ts'
+import type { ListedRecord } from '../../plugins/flight-recorder.ts'
 import { read } from './define.ts'
 import { AdminError } from './replies.ts'
 import { RequestList, RequestParams, RequestsQuery, RequestView } from './schemas-requests.ts'
@@ -26,8 +26,8 @@ export function requestRoutes (app: FastifyInstance, source: FastifyInstance): v
   })
 }
 
-function row ({ requestId, at, kept, method, path, route, pool, upstream, status, reason, ms, explanation, attempts }: RequestRecord): object {
-  return { requestId, at, kept, method, path, route, pool, upstream, status, reason, ms, explanation, attempts: attempts.length }
+function row ({ requestId, at, kept, method, path, route, pool, upstream, status, reason, ms, explanation, attempts, alike }: ListedRecord): object {
+  return { requestId, at, kept, method, path, route, pool, upstream, status, reason, ms, explanation, attempts: attempts.length, ...alike !== undefined && { alike } }
 }
 
 /** Text is asked for by name, and before JSON. */

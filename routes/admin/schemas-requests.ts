@@ -1,6 +1,7 @@
 /** What the routes of the flight recorder take and answer. */
 import { Type, type TProperties, type TSchema } from 'typebox'
 import { failures, type Reason } from '../../lib/failure.ts'
+import type { Kept } from '../../lib/record/types.ts'
 
 const object = <T extends TProperties>(properties: T, options: object = {}) => Type.Object(properties, { additionalProperties: false, ...options })
 const nullable = <T extends TSchema>(schema: T) => Type.Union([schema, Type.Null()])
@@ -13,11 +14,15 @@ const reason = Type.Enum(Object.keys(failures) as Reason[])
 
 export const RequestParams = object({ requestId: Type.String({ minLength: 1, maxLength: 128, description: 'Id of the request: in its answer\'s field and in its problem document.' }) })
 
+const keptFor: Kept[] = ['refused', 'failed', 'retried', 'slow', 'sample']
+
 export const RequestsQuery = object({
+  kept: Type.Optional(Type.Array(Type.Enum(keptFor), { minItems: 1, maxItems: 5, description: 'Kept for this; may stand more than once.' })),
   reason: Type.Optional(reason),
   pool: Type.Optional(Type.String({ minLength: 1, description: 'Name of the pool.' })),
   upstream: Type.Optional(Type.String({ minLength: 1, description: 'Id of an upstream: of an attempt, or, where nobody could be picked, of one of those.' })),
   since: Type.Optional(Type.String({ pattern: '^\\d{4}-\\d\\d-\\d\\dT\\d\\d:\\d\\d(:\\d\\d(\\.\\d+)?)?(Z|[+-]\\d\\d:\\d\\d)$', description: 'Received at this time (ISO 8601) or later.' })),
+  distinct: Type.Boolean({ default: false, description: 'Of those that are alike (kept for the same, of one pool and one reason) the newest alone, with `alike`.' }),
   limit: Type.Integer({ minimum: 1, maximum: 1000, default: 50, description: 'How many at most.' })
 })
 
@@ -52,7 +57,7 @@ const Candidate = open({
 const fields = {
   requestId: Type.String(),
   at: time('When its head had been read.'),
-  kept: Type.Enum(['refused', 'failed', 'retried', 'slow', 'sample'], { description: 'Why it is recorded.' }),
+  kept: Type.Enum(keptFor, { description: 'Why it is recorded.' }),
   method: nullable(Type.String()),
   path: nullable(Type.String({ description: 'Without the query.' })),
   route: nullable(Type.String()),
@@ -82,7 +87,11 @@ export const RequestView = open({
 }, 'Why a request ended as it did.')
 
 export const RequestList = object({
-  requests: Type.Array(object({ ...fields, attempts: count('Attempts that it had.') }), { description: 'The newest first.' }),
+  requests: Type.Array(object({
+    ...fields,
+    attempts: count('Attempts that it had.'),
+    alike: Type.Optional(object({ count: count('Records that are alike, this one too.'), requestIds: Type.Array(Type.String(), { description: 'The newest of them, this one first; ten at most.' }) }, { description: 'With `distinct`.' }))
+  }), { description: 'The newest first.' }),
   recorder: object({
     enabled: Type.Boolean(),
     records: count('Records that are kept.'),

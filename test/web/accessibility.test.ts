@@ -22,7 +22,7 @@ describe('the admin page has no fault that axe finds, and no more than the width
         const { app, url } = await startShown(t, { upstreams: ['http://127.0.0.1:9', 'http://127.0.0.1:10', 'http://127.0.0.1:11', 'http://a-server-with-a-very-long-name.of-some-department.example:12345'] })
         app.breakers.find('shop', '127.0.0.1:9')?.force('open', 60000, 'a drill')
         app.pools.setDraining('shop', '127.0.0.1:10', true, { reason: 'a-reason-without-a-single-space-that-is-wider-than-a-phone' })
-        const { page } = await open(url, { colorScheme, viewport: { width, height: 844 } })
+        const { page } = await open(url, { colorScheme, viewport: { width, height: 844 } }, /ERR_FAILED/)
         const detail = await openDetail(page, '127.0.0.1:9')
         await page.locator('#events li').first().waitFor()
         const fits = async (what: string) => assert.ok(Number(await page.evaluate('document.documentElement.scrollWidth')) <= width, `${what} is wider than ${width} px`)
@@ -32,6 +32,11 @@ describe('the admin page has no fault that axe finds, and no more than the width
         await page.getByRole('dialog').waitFor()
         assert.deepEqual(await violations(page), [])
         await fits('the dialog')
+        await page.keyboard.press('Escape')
+        // What is stale is to be read, too: it is all that is known.
+        await page.route(/\/pools$/, (route) => route.abort())
+        await page.locator('body.stale').waitFor()
+        assert.deepEqual(await violations(page), [])
       })
     }
   }

@@ -87,6 +87,34 @@ describe('the admin page', () => {
     assert.match(await page.locator('#gate').textContent() ?? '', /places taken/)
   })
 
+  inBrowser('shows what an upstream itself answered badly, and one row for all that are alike, however many ordinary requests are recorded', async (t) => {
+    const upstreams = await Promise.all([startUpstream(), startUpstream()])
+    t.after(() => Promise.all(upstreams.map((each) => each.close())))
+    const { app, url, port } = await startShown(t, { upstreams: upstreams.map((each) => each.url), pool: { breaker: { mode: 'observe' } } })
+    app.recorder.configure({ sampleRatio: 1 })
+    const ask = async (path: string): Promise<void> => { await (await fetch(`http://127.0.0.1:${port}${path}`)).text() }
+    for (const each of upstreams) each.set({ failRatio: 1 })
+    for (let i = 1; i <= 3; i++) await ask(`/orders/${i}`)
+    for (const each of upstreams) each.set({ failRatio: 0 })
+    for (let i = 0; i < 60; i++) await ask('/ordinary')
+    const { page } = await open(url)
+    const rows = page.locator('#requests tbody tr:not(.detail)')
+    await rows.first().waitFor()
+    assert.equal(await rows.count(), 1)
+    assert.match(await rows.textContent() ?? '', /GET \/orders\/3.*by the upstream 500, 3 alike/)
+    await page.getByRole('button', { name: 'GET /orders/3' }).click()
+    await page.locator('#requests').getByText(/^Attempt at/).waitFor()
+    await page.getByText('2 earlier requests like it').click()
+    await page.locator('#requests ul').getByRole('button').last().click()
+    await page.locator('#requests details dl').waitFor()
+    // Another one of the kind is told in the same row; what is open stays.
+    for (const each of upstreams) each.set({ failRatio: 1 })
+    await ask('/orders/4')
+    await page.getByRole('button', { name: 'GET /orders/4' }).waitFor()
+    assert.match(await rows.textContent() ?? '', /500, 4 alike/)
+    assert.ok(await page.locator('#requests details dl').isVisible())
+  })
+
   inBrowser('takes whatever comes for text', async (t) => {
     const { app, url } = await startShown(t, { pools: { shop: { health: { enabled: false }, upstreams: [{ url: `unix:/run/${encodeURIComponent('<b>x')}.sock` }, { url: 'http://127.0.0.1:9' }] } } })
     const [first, second] = app.pools.get('shop')!.upstreams

@@ -149,6 +149,32 @@ test('explain prints the proxy\'s text, without what would move the cursor, or i
   deepEqual(asked, ['/ops/requests/a%2Fb text/plain', '/ops/requests/a%2Fb application/json'])
 })
 
+test('requests tells one of each kind, with how many there are, or every one; and without what would move the cursor', async (t) => {
+  const { app, upstreams, admin } = await proxy(t, { breaker: { mode: 'observe' } })
+  const to = `http://127.0.0.1:${app.server.address() === null ? new URL(await app.listen({ port: 0 })).port : 0}`
+  deepEqual((await run(['requests', '--admin', admin])).out, ['none is recorded'])
+  for (const each of upstreams) each.set({ failRatio: 1 })
+  for (let i = 0; i < 3; i++) await (await fetch(`${to}/orders/${i}`)).text()
+  await until(() => app.recorder.view().records === 3)
+  const { out } = await run(['requests', '--admin', admin])
+  equal(out.length, 2)
+  match(out[0] ?? '', /^failed by the upstream 500, pool shop, 3 alike; the latest [\d.]+m?s ago: \S+ GET \/orders\/2$/)
+  match(out[1] ?? '', /^ {2}\S.*500/)
+  equal((await run(['requests', '--each', '--limit', '2', '--admin', admin])).out.length, 4)
+  deepEqual((await run(['requests', '--kept', 'refused', '--admin', admin])).out, ['none is recorded'])
+  deepEqual((await run(['requests', '--pool', 'other', '--since', '1h', '--admin', admin])).out, ['none is recorded'])
+  const json = (await run(['requests', '--json', '--admin', admin])).out.map((line) => JSON.parse(line) as { alike: { count: number } })
+  deepEqual(json.map(({ alike }) => alike.count), [3])
+  equal((await run(['requests', '--for', 'odd', '--admin', admin])).code, 1)
+  for (const wrong of [['--limit', '0'], ['--limit', 'x'], ['--kept', 'odd'], ['--since', 'yesterday']]) equal((await run(['requests', ...wrong, '--admin', admin])).code, 2, wrong.join(' '))
+
+  const server = createServer((_request, response) => { response.end(JSON.stringify({ requests: [{ kept: 'failed', path: '/\u001b[2J', requestId: '\u009b1', explanation: 'a\nb', status: 0, at: 'no time' }] })) }).listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  t.after(() => { server.close().closeAllConnections() })
+  // oxlint-disable-next-line no-control-regex
+  for (const line of (await run(['requests', '--admin', `http://127.0.0.1:${(server.address() as AddressInfo).port}`])).out) ok(!/[\u0000-\u001f\u007f-\u009f]|NaN/.test(line), line)
+})
+
 test('events --follow makes a lost connection again and goes on from the last event', async (t) => {
   const asked: Array<string | undefined> = []
   const open: ServerResponse[] = []

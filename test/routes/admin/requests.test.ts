@@ -68,5 +68,19 @@ test('they are listed, the newest first, by what is asked for', async (t) => {
   assert.deepEqual(await list('?upstream=127.0.0.1:1'), [])
   assert.deepEqual(await list(`?since=${new Date(Date.now() - 60000).toISOString()}`), ['/3', '/bad', '/1'])
   assert.deepEqual(await list(`?since=${new Date(Date.now() + 60000).toISOString()}`), [])
-  for (const wrong of ['?reason=odd', '?limit=0', '?since=yesterday', '?other=1']) assert.equal((await admin.inject(`/requests${wrong}`)).statusCode, 400, wrong)
+  assert.deepEqual(await list('?kept=failed'), ['/bad'])
+  assert.deepEqual(await list('?kept=failed&kept=sample&limit=2'), ['/3', '/bad'])
+  for (const wrong of ['?kept=odd', '?kept=', '?distinct=maybe', '?reason=odd', '?limit=0', '?since=yesterday', '?other=1']) assert.equal((await admin.inject(`/requests${wrong}`)).statusCode, 400, wrong)
+})
+
+test('of those that are alike the newest tells of the others', async (t) => {
+  const { gateway, admin } = await withAdmin(t)
+  const ids: string[] = []
+  for (const path of ['/bad', '/1', '/bad', '/2', '/bad', '/3']) ids.push((await recordOf(gateway, await rawRequest(gateway.port, request('GET', path)))).requestId)
+  const listed = (await admin.inject('/requests?distinct=true&kept=failed&kept=sample')).json() as { requests: Array<{ path: string, alike: object }> }
+  conforms(RequestList, listed)
+  assert.deepEqual(listed.requests.map(({ path, alike }) => ({ path, alike })), [
+    { path: '/3', alike: { count: 3, requestIds: [ids[5], ids[3], ids[1]] } },
+    { path: '/bad', alike: { count: 3, requestIds: [ids[4], ids[2], ids[0]] } }
+  ])
 })
