@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs'
+import { boundedSignal } from './bounded.ts'
 import { UsageError, type Given } from './cli/command.ts'
 
 /** Where a proxy's admin routes are, and the admin token or ''. */
@@ -49,20 +50,27 @@ export const authorization = (token: string): Record<string, string> => token ==
 
 /** Sends one request to the admin routes, to this address and to no other. @throws whatever fetch does */
 export async function request ({ base, token }: Admin, path: string, { method = 'GET', body, accept = 'application/json', signal, waitMs = 10_000 }: Asked = {}): Promise<Answered> {
-  const limits = [AbortSignal.timeout(waitMs), ...signal === undefined ? [] : [signal]]
-  const response = await fetch(urlOf(base, path), {
-    redirect: 'manual',
-    signal: AbortSignal.any(limits),
-    method,
-    headers: { accept, ...authorization(token), ...method === 'POST' && { 'content-type': 'application/json' } },
-    ...body !== undefined && { body: JSON.stringify(body) }
-  })
-  const text = await response.text()
+  const limit = boundedSignal(waitMs, signal)
+  let status: number
+  let text: string
+  try {
+    const response = await fetch(urlOf(base, path), {
+      redirect: 'manual',
+      signal: limit.signal,
+      method,
+      headers: { accept, ...authorization(token), ...method === 'POST' && { 'content-type': 'application/json' } },
+      ...body !== undefined && { body: JSON.stringify(body) }
+    })
+    ;({ status } = response)
+    text = await response.text()
+  } finally {
+    limit.end()
+  }
   let content: unknown = null
   try {
     content = JSON.parse(text)
   } catch { /* an answer that is no JSON has none */ }
-  return { status: response.status, text, content }
+  return { status, text, content }
 }
 
 /** Where a token comes from, for who was asked for one. */

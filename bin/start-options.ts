@@ -8,8 +8,8 @@ export const startOptions = {
   'socket': { type: 'string', short: 's', text: 'unix socket to listen on, instead of address and port' },
   'log-level': { type: 'string', short: 'l', text: 'level of the log (info; FASTIFY_LOG_LEVEL)' },
   'pretty-logs': { type: 'boolean', short: 'P', text: 'the log for people' },
-  'close-grace-delay': { type: 'string', short: 'g', text: 'ms until fastify-cli cuts a stop short (delayMs + graceMs + 2000)' },
-  'plugin-timeout': { type: 'string', short: 'T', text: 'ms that the start of a plugin may take (10000)' },
+  'close-grace-delay': { type: 'string', short: 'g', text: 'ms until fastify-cli cuts a stop short (delayMs + graceMs + 2000); 0: at once' },
+  'plugin-timeout': { type: 'string', short: 'T', text: 'ms that the start of a plugin may take (10000); 0: any time' },
   'require': { type: 'string', short: 'r', multiple: true, text: 'module to require before the start' },
   'import': { type: 'string', short: 'i', multiple: true, text: 'module to import before the start' },
   'debug': { type: 'boolean', short: 'd', text: 'open Node\'s inspector' },
@@ -26,15 +26,20 @@ with neither it serves an embedded demo.
 ${Object.entries(startOptions).map(([name, option]) => `  ${'short' in option ? `-${option.short}, ` : '    '}--${name.padEnd(18)} ${option.text}`).join('\n')}
 `
 
-interface Judged { option: 'port' | 'log-level' | 'close-grace-delay', variables: readonly string[], takes: (text: string) => boolean, is: string }
+interface Judged { option: 'port' | 'log-level' | 'close-grace-delay' | 'plugin-timeout' | 'debug-port', variables: readonly string[], takes: (text: string) => boolean, is: string }
 
 const levels = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent']
 
+const isPort = (text: string): boolean => /^\d{1,5}$/.test(text) && Number(text) <= 65535
+const isMs = (text: string): boolean => /^\d{1,10}$/.test(text) && Number(text) <= 2147483647
+
 /** What fastify-cli takes as it is, and what would fail only after all else has been started; and the variables in which it looks, in its order. */
 const judged: readonly Judged[] = [
-  { option: 'port', variables: ['FASTIFY_PORT', 'PORT'], takes: (text) => /^\d{1,5}$/.test(text) && Number(text) <= 65535, is: 'a number from 0 to 65535' },
+  { option: 'port', variables: ['FASTIFY_PORT', 'PORT'], takes: isPort, is: 'a number from 0 to 65535' },
   { option: 'log-level', variables: ['FASTIFY_LOG_LEVEL'], takes: (text) => levels.includes(text), is: `one of ${levels.join(', ')}` },
-  { option: 'close-grace-delay', variables: ['FASTIFY_CLOSE_GRACE_DELAY'], takes: (text) => /^\d{1,10}$/.test(text) && Number(text) <= 2147483647, is: 'a number of milliseconds' }
+  { option: 'close-grace-delay', variables: ['FASTIFY_CLOSE_GRACE_DELAY'], takes: isMs, is: 'a number of milliseconds' },
+  { option: 'plugin-timeout', variables: ['FASTIFY_PLUGIN_TIMEOUT'], takes: isMs, is: 'a number of milliseconds' },
+  { option: 'debug-port', variables: ['FASTIFY_DEBUG_PORT'], takes: isPort, is: 'a number from 0 to 65535' }
 ]
 
 /** The first of these variables that is set, and to something: an empty one is none. */
@@ -63,7 +68,10 @@ export function wantsAnyPort (argv: string[], environment: NodeJS.ProcessEnv): b
 /** What is wrong with the arguments, for people; null where nothing is. */
 export function startProblem (argv: string[]): string | null {
   try {
-    const { positionals, values } = parseArgs({ args: argv, options: startOptions, strict: true, allowPositionals: true })
+    const { positionals, values, tokens } = parseArgs({ args: argv, options: startOptions, strict: true, allowPositionals: true, tokens: true })
+    // Of two values fastify-cli makes a list, with which nothing is done that either of them says.
+    const twice = tokens.find((token, at) => token.kind === 'option' && !('multiple' in startOptions[token.name]) && tokens.findIndex((each) => each.kind === 'option' && each.name === token.name) < at)
+    if (twice?.kind === 'option') return `--${twice.name} stands twice`
     const [file] = positionals
     for (const { option, takes, is } of judged) {
       const value = values[option]

@@ -8,7 +8,7 @@ import { UpstreamOptionError, checkUpstreamOptions, type UpstreamChanges } from 
 export const drillPath = '/__drill'
 export const upstreamMark = 'breakwater-upstream'
 
-/** Longest time that a drill may ask for, in ms. */
+/** Longest time that a drill may take, and for which a hold may outlive its last word, in ms. */
 export const maxDrillMs = 900_000
 const maxBytes = 65536
 
@@ -22,7 +22,7 @@ export interface DrillTarget {
 }
 
 /**
- * A drill's hold on an upstream: it ends by itself after its time, whatever became of who asked for it, and then everything is as it
+ * A drill's hold on an upstream: it ends by itself when nothing was heard from its drill for its time, and then everything is as it
  * was. It is steered through a listener of its own, which is there while the upstream itself is dead. Loopback only; the path holds a
  * random word that only who began it knows.
  */
@@ -38,10 +38,8 @@ export class DrillHold {
     this.#target = target
     this.#onEnd = onEnd
     this.#server = createServer((request, response) => { void this.#serve(request, response) })
-    // A drill is no reason for a process to live.
-    this.#server.unref()
+    // Nothing else may keep the process of a dead upstream alive, and it has to come back.
     this.#timer = setTimeout(() => this.end(), ttlMs)
-    this.#timer.unref()
   }
 
   /** Resolves with the address through which it is steered. */
@@ -72,6 +70,7 @@ export class DrillHold {
     try {
       const bytes = await read(request, (piece) => body.push(piece), maxBytes)
       if (!isLocal(request) || request.url !== this.#path || this.#ended) return answer(404, { error: 'there is no drill' })
+      this.#timer.refresh()
       if (bytes > maxBytes) return answer(413, { error: `at most ${maxBytes} bytes` })
       if (request.method === 'DELETE') this.end()
       else if (request.method === 'POST') this.#change(JSON.parse(Buffer.concat(body).toString()) as { faults?: UpstreamChanges, dead?: boolean })
@@ -87,7 +86,7 @@ export class DrillHold {
   }
 }
 
-/** How long a drill wants an upstream. @throws UpstreamOptionError */
+/** For how long, in ms, a drill wants an upstream from each of its words on. @throws UpstreamOptionError */
 export function drillTime (body: unknown): number {
   const ttlMs = typeof body === 'object' && body !== null && 'ttlMs' in body ? body.ttlMs : undefined
   if (typeof ttlMs !== 'number' || !Number.isInteger(ttlMs) || ttlMs < 1 || ttlMs > maxDrillMs) throw new UpstreamOptionError([`ttlMs: must be a whole number from 1 to ${maxDrillMs}`])

@@ -31,7 +31,7 @@ Paths:
   /cut  /reset  /hang       that fault, once
   GET /__stats              counters
   POST /__control           changes the faults while it runs (from this machine only), as {"failEvery":3}
-  POST /__drill             has it held by \`breakwater drill\` for a time, as {"ttlMs":60000}
+  POST /__drill             has it held by \`breakwater drill\`, as {"ttlMs":15000}: so long after its last word
 `
 
 function toHeader (text: string): [string, string] {

@@ -34,7 +34,7 @@ import { Pace } from './forwarder/pace.ts'
 import type { AttemptEnd } from './forwarder/phases.ts'
 import type { ClientBody } from './forwarder/request-body.ts'
 import { beginForwarding, requester, sendJob } from './forwarder/requester.ts'
-import { keyOf, TermsBook, type AnyRoute, type ForwardRoute } from './forwarder/route.ts'
+import { keyOf, routeOf, TermsBook, type AnyRoute, type ForwardRoute } from './forwarder/route.ts'
 import { Succession, type AttemptsContext } from './forwarder/succession.ts'
 import type { ForwardCounts, Terms } from './forwarder/terms.ts'
 import type { TunnelDoor } from './forwarder/tunnel-door.ts'
@@ -81,6 +81,7 @@ declare module 'fastify' {
     /**
      * Forwards the request to an upstream of a pool. What goes wrong is answered as a problem document; nothing is thrown for it.
      * @param target the pool's name, or a route
+     * @throws TypeError unless it is one of these
      * @throws Error where there is no such pool, forward() was called before on this reply, or the request has been answered
      */
     forward (target: string | ForwardRoute | CompiledRoute): FastifyReply
@@ -331,7 +332,7 @@ const forwarder: FastifyPluginAsync<ForwarderOptions> = async (app, options) => 
     }
   })
   app.decorateReply('forward', function (this: FastifyReply, target: string | AnyRoute): FastifyReply {
-    return instance.forward(this, typeof target === 'string' ? { pool: target } : target)
+    return instance.forward(this, routeOf(target))
   })
   app.decorateReply('refuse', function (this: FastifyReply, reason: Reason, evidence?: Evidence): FastifyReply {
     return instance.refuse(this, reason, evidence)

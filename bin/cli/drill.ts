@@ -41,7 +41,7 @@ export const drillCommand: Command = {
 
 Only scripted upstreams on loopback are touched: those of the demo, those of \`breakwater upstream\`, and with --start its own. A pool with
 any other is refused. It ends by itself, and upstreams are as they were, also after Ctrl-C; should the drill be killed, they
-come back by themselves.
+come back by themselves 15 s later.
 
 Exit codes: 0 pass; 1 fail, or refused; 2 wrong arguments; 3 the proxy cannot be reached, or does not allow it; 130 Ctrl-C.`,
   async run (given, terminal) {

@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
+import { boundedSignal } from '../bounded.ts'
 import { AdminFailure, authorization, failureText, tokenHint, urlOf, type Admin } from '../admin-client.ts'
 
 export interface JournalEvent {
@@ -73,18 +74,12 @@ export async function followEvents (admin: Admin, { since, stopped, onEvent, onT
   let pauseMs = firstPauseMs
   let connected = false
   while (!stopped.aborted) {
-    const quiet = new AbortController()
-    let timer: NodeJS.Timeout | undefined
-    const heard = (): void => {
-      clearTimeout(timer)
-      timer = setTimeout(() => quiet.abort(new Error(`nothing came for ${silenceMs / 1000} s`)), silenceMs)
-    }
+    const limit = boundedSignal(silenceMs, stopped)
     let why = 'the stream ended'
     try {
-      heard()
       const response = await fetch(urlOf(admin.base, 'events/stream'), {
         redirect: 'manual',
-        signal: AbortSignal.any([stopped, quiet.signal]),
+        signal: limit.signal,
         headers: { accept: 'text/event-stream', 'last-event-id': String(last), ...authorization(admin.token) }
       })
       if (response.status !== 200 || response.body === null || !(response.headers.get('content-type') ?? '').startsWith('text/event-stream')) {
@@ -97,7 +92,7 @@ export async function followEvents (admin: Admin, { since, stopped, onEvent, onT
         const parser = new EventParser()
         const decoder = new TextDecoder()
         for await (const piece of response.body as AsyncIterable<Uint8Array>) {
-          heard()
+          limit.renew()
           pauseMs = firstPauseMs
           for (const part of parser.push(decoder.decode(piece, { stream: true }))) {
             if ('comment' in part) {
@@ -114,9 +109,9 @@ export async function followEvents (admin: Admin, { since, stopped, onEvent, onT
       if (stopped.aborted) return
       if (error instanceof AdminFailure) throw error
       if (!connected) throw new AdminFailure(3, `${admin.base} cannot be reached: ${failureText(error)}`)
-      why = failureText(error)
+      why = limit.signal.aborted ? `nothing came for ${silenceMs / 1000} s` : failureText(error)
     } finally {
-      clearTimeout(timer)
+      limit.end()
     }
     if (stopped.aborted) return
     onTrouble(`${why}; trying again in ${pauseMs} ms`)

@@ -9,6 +9,8 @@ export interface UpstreamStatus {
   cause: string
   /** Of the state, ISO 8601; null where it is not known. */
   since: string | null
+  /** Of an ejection, ISO 8601; null where there is none. */
+  ejectedUntil: string | null
   inFlight: number
   /** 0: none. */
   limit: number
@@ -129,6 +131,7 @@ export async function readStatus (admin: Admin, signal: AbortSignal): Promise<St
         return {
           upstream: text(upstream['upstream']),
           ...stateOf(upstream, breaker, healthAt.get(key) ?? {}),
+          ejectedUntil: timeOrNull(upstream['ejectedUntil']),
           inFlight: number(upstream['inFlight']),
           limit: limitOf(config, text(pool['pool']), text(upstream['upstream'])),
           breaker: breakerOf(breaker)

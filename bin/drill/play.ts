@@ -2,6 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { objectOf } from '../../config/values.ts'
 import { AdminFailure, ask, type Admin } from '../admin-client.ts'
 import { eventLine } from '../cli/events.ts'
+import type { UpstreamStatus } from '../cli/status-read.ts'
 import { durationText } from '../cli/duration.ts'
 import { oneLine } from '../cli/text.ts'
 import { isLost } from '../load/figures.ts'
@@ -9,7 +10,8 @@ import { startLoad, type Load, type Sample } from '../load/load.ts'
 import { maxDrillMs } from '../upstream-drill.ts'
 import type { UpstreamChanges } from '../upstream-options.ts'
 import type { Claim, Drill, Plan } from './drills.ts'
-import { rateLimit } from './drills.ts'
+import { isStarved, rateLimit } from './drills.ts'
+import { Recovery, slackOf, unusedText } from './recovery.ts'
 import { holdPool, readPool } from './target.ts'
 import { attemptsOf, Watch } from './seen.ts'
 
@@ -38,12 +40,6 @@ const underWayMs = 200
 const marginMs = 5000
 const pollMs = 100
 
-/** How long it may take until an upstream that is well again is used again: the open time as it doubles, its jitter, and a check. */
-function recoveryMs ({ promises: { openMs, maxOpenMs, intervalMs, health, headersMs }, faultMs }: Plan): number {
-  const open = Math.min(maxOpenMs, openMs * 2 ** Math.ceil(Math.log2(faultMs / openMs + 1)))
-  return Math.ceil(open * 1.2 + (health ? intervalMs * 2.2 : 0) + Math.min(headersMs, 10_000) + marginMs)
-}
-
 /** A moment of a drill, before its line. */
 const stamp = (from: number): string => `${((performance.now() - from) / 1000).toFixed(1)}s`.padStart(7)
 
@@ -69,19 +65,19 @@ async function checkRoute (admin: Admin, url: URL, pool: string, signal: AbortSi
  * @throws AdminFailure where it is refused, or the pool is not well to begin with
  */
 export async function play (drill: Drill, options: PlayOptions): Promise<boolean> {
-  const { admin, url, stopped, say, seed } = options
-  const { pool, ids, promises } = await readPool(admin, options.pool, stopped)
+  const { admin, url, stopped: userStopped, say, seed } = options
+  const { pool, ids, promises } = await readPool(admin, options.pool, userStopped)
   if (promises.mode !== 'enforce') throw new AdminFailure(1, `the breakers of pool ${pool} are ${promises.mode === 'off' ? 'off' : 'only observing'}: there is nothing to be expected of them`)
   if (!drill.all && ids.length < 2) throw new AdminFailure(1, `pool ${pool} has one upstream: without another, nobody can take over`)
   const rate = drill.rate?.(promises) ?? options.rate
   if (rate > rateLimit) throw new AdminFailure(1, `it would take ${rate} requests a second to fill shedding.maxInFlight ${promises.maxInFlight}; ${rateLimit} is the most that a drill sends`)
   const plan: Plan = { promises, upstreams: ids.length, rate, faultMs: Math.max(options.faultMs, Math.min(maxFaultMs, drill.least?.(promises) ?? 0)), ratio: options.ratio }
-  const longest = recoveryMs(plan)
-  const totalMs = 2 * longest + plan.faultMs + 2 * calmMs + marginMs
-  if (totalMs > maxDrillMs) throw new AdminFailure(1, `with breaker.openMs ${promises.openMs} and maxOpenMs ${promises.maxOpenMs} it could take ${durationText(totalMs)}; ${durationText(maxDrillMs)} is the longest`)
-  await checkRoute(admin, url, pool, stopped)
+  const restMs = plan.faultMs + slackOf(promises) + 2 * calmMs + marginMs
+  if (promises.openMs * 1.2 + restMs > maxDrillMs) throw new AdminFailure(1, `with breaker.openMs ${promises.openMs} it would take ${durationText(promises.openMs * 1.2 + restMs)}; ${durationText(maxDrillMs)} is the longest`)
+  await checkRoute(admin, url, pool, userStopped)
 
-  const { held, release } = await holdPool(ids, totalMs, options.start)
+  const { held, lost, release } = await holdPool(ids, options.start)
+  const stopped = AbortSignal.any([userStopped, lost])
   const victims = drill.all ? held : held.slice(seed % held.length, seed % held.length + 1)
   let load: Load | null = null
   let watch: Watch | null = null
@@ -89,7 +85,7 @@ export async function play (drill: Drill, options: PlayOptions): Promise<boolean
   try {
     say(`drill ${drill.name}: ${drill.title}`)
     say(`pool ${pool}, ${drill.all ? `all ${ids.length} upstreams` : `upstream ${victims[0]?.id}`}, ${rate} requests a second at ${url.href} for ${durationText(plan.faultMs)} and until all is well, seed ${seed}`)
-    const everUsed = `all upstreams are used again within ${durationText(longest)}`
+    const everUsed = `all upstreams are used again within ${durationText(slackOf(promises))} of the end of the fault, and of the open times of their circuits`
     say('expected:')
     for (const line of [...drill.expected(plan), ...drill.all ? [] : ['no other upstream is suspected'], everUsed]) say(`  - ${line}`)
     say('')
@@ -100,20 +96,28 @@ export async function play (drill: Drill, options: PlayOptions): Promise<boolean
     const seen = new Watch(admin, pool, Number(objectOf(content)['lastSeq']), (event) => { if (event.type !== 'admin_write') note(eventLine(event).replace(/ (?:evidence|requests|window)=.*$/, '')) })
     watch = seen
     const before = await Promise.all(held.map((each) => each.stats()))
-    const running = await startLoad({ host: url.hostname.replace(/^\[|\]$/g, ''), port: Number(url.port || 80), path: url.pathname + url.search, method: 'GET', bodyBytes: 0, rate, seconds: totalMs / 1000, seed, maxOpen: Math.max(200, promises.maxInFlight * 2), patienceMs: promises.headersMs > 0 ? promises.headersMs * 2 + 5000 : 20_000, prefix: `drill-${seed}-` })
+    const running = await startLoad({ host: url.hostname.replace(/^\[|\]$/g, ''), port: Number(url.port || 80), path: url.pathname + url.search, method: 'GET', bodyBytes: 0, rate, seconds: maxDrillMs / 1000, seed, maxOpen: Math.max(200, promises.maxInFlight * 2), patienceMs: promises.headersMs > 0 ? promises.headersMs * 2 + 5000 : 20_000, prefix: `drill-${seed}-` })
     load = running
     const loadAt = performance.now()
-    const allUp = async (limitMs: number): Promise<boolean> => {
-      for (const end = performance.now() + limitMs; performance.now() < end; await wait(pollMs)) {
+    const endsAt = Date.now() + maxDrillMs
+    const allUp = async (thenMs: number): Promise<{ used: boolean, since: number, recovery: Recovery, now: UpstreamStatus[] }> => {
+      const since = Date.now()
+      const recovery = new Recovery(promises, since)
+      for (;;) {
         const now = await seen.upstreams(stopped)
-        if (now.length > 0 && now.every(({ state, breaker }) => state === 'up' && (breaker === null || breaker.state === 'closed'))) return true
+        const used = recovery.look(now, Date.now())
+        if (used || Date.now() > recovery.dueAt) return { used, since, recovery, now }
+        if (recovery.dueAt + thenMs > endsAt) throw new AdminFailure(1, `it would last until ${new Date(recovery.dueAt + thenMs).toISOString()}, and ${durationText(maxDrillMs)} is the longest (breakwater reset closes a circuit at once): ${unusedText(now)}`)
+        await wait(pollMs)
       }
-      return false
     }
-    if (!await allUp(longest)) throw new AdminFailure(1, `pool ${pool} is not well to begin with: breakwater status tells why`)
+    const beforehand = await allUp(restMs)
+    if (!beforehand.used) throw new AdminFailure(1, `pool ${pool} is not well to begin with: ${unusedText(beforehand.now)}`)
     await wait(calmMs)
-    const arrived = await Promise.all(held.map((each) => each.stats()))
-    if (arrived.every(({ requests }, i) => requests === before[i]?.requests)) throw new AdminFailure(1, `no request arrived at pool ${pool}: is ${url.origin} the public listener of this proxy?`)
+    const arrives = async (): Promise<boolean> => (await Promise.all(held.map((each) => each.stats()))).some(({ requests }, i) => requests !== before[i]?.requests)
+    for (const end = performance.now() + marginMs; !await arrives(); await wait(pollMs)) {
+      if (performance.now() > end) throw new AdminFailure(1, `no request arrived at pool ${pool}: is ${url.origin} the public listener of this proxy?`)
+    }
 
     const counted = await attemptsOf(admin, pool, stopped)
     seen.events.length = 0
@@ -124,9 +128,10 @@ export async function play (drill: Drill, options: PlayOptions): Promise<boolean
     await Promise.all(victims.map((each) => each.set(calm)))
     const over = performance.now()
     note('the fault is over')
-    const recovered = await allUp(longest)
-    const tookMs = performance.now() - over
-    note(recovered ? 'all upstreams are used again' : 'not all upstreams are used again')
+    const { used, since, recovery, now: found } = await allUp(calmMs)
+    const tookMs = Date.now() - since
+    const openMs = recovery.letInAt - since
+    note(used ? 'all upstreams are used again' : `not all upstreams are used again: ${unusedText(found)}`)
     await wait(calmMs)
     running.stop()
     const { samples } = await running.result
@@ -136,9 +141,11 @@ export async function play (drill: Drill, options: PlayOptions): Promise<boolean
     const claims: Claim[] = [
       ...drill.claims({ ...plan, watch: seen, victims: victims.map(({ id }) => id), others, samples: due }),
       ...drill.all ? [] : [{ what: 'no other upstream was suspected', seen: others.filter((id) => seen.left(id)).join(', ') || 'none was', holds: others.every((id) => !seen.left(id)) }],
-      { what: everUsed.replace('are used', 'were used'), seen: recovered ? durationText(tookMs) : 'no', holds: recovered },
+      { what: everUsed.replace('are used', 'were used'), seen: used ? `after ${durationText(tookMs)}${openMs > 0 ? `, of which ${durationText(openMs)} were open times` : ''}` : 'no', holds: used },
       await nothingLeft(seen, stopped)
     ]
+    const starved = due.filter(isStarved).length
+    if (starved > 0) claims.push({ what: 'refused as shed_pressure', seen: `${starved}, which is not judged: the process of the proxy gets too little of its machine`, holds: null })
     const after = samples.filter(({ at }) => at >= over - loadAt)
     say('')
     say(`answers during the fault: ${answers(due)}`)
@@ -149,10 +156,12 @@ export async function play (drill: Drill, options: PlayOptions): Promise<boolean
     const passed = claims.every(({ holds }) => holds !== false)
     say(`drill ${drill.name}: ${passed ? 'pass' : 'FAIL'}`)
     return passed
+  } catch (error) {
+    throw lost.aborted && !userStopped.aborted ? lost.reason : error
   } finally {
     load?.stop()
-    await watch?.end()
     await release()
+    await watch?.end()
   }
 }
 

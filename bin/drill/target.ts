@@ -6,6 +6,9 @@ import { drillPath, upstreamMark } from '../upstream-drill.ts'
 import type { UpstreamChanges } from '../upstream-options.ts'
 
 const waitMs = 3000
+/** A hold ends so long after the drill's last word: should that be killed, nobody stays dead for longer. */
+const holdMs = 15_000
+const wordEveryMs = 3000
 
 /** An upstream that a drill holds: it does what it is told until the drill ends, or its time is over. */
 export interface HeldUpstream {
@@ -38,8 +41,8 @@ async function whatIs (id: string): Promise<'scripted' | 'nobody' | 'other'> {
   }
 }
 
-async function hold (id: string, ttlMs: number): Promise<HeldUpstream> {
-  const { status, content } = await call(`http://${id}${drillPath}`, 'POST', { ttlMs })
+async function hold (id: string): Promise<HeldUpstream> {
+  const { status, content } = await call(`http://${id}${drillPath}`, 'POST', { ttlMs: holdMs })
   const control = objectOf(content)['control']
   if (status === 409) throw new AdminFailure(1, `another drill has ${id}`)
   if (status !== 201 || typeof control !== 'string' || !control.startsWith('http://127.0.0.1:')) throw new AdminFailure(1, `${id} takes no part in drills: it answers ${status}`)
@@ -56,12 +59,19 @@ async function hold (id: string, ttlMs: number): Promise<HeldUpstream> {
   }
 }
 
+export interface HeldPool {
+  held: HeldUpstream[]
+  /** Aborted, with the AdminFailure that tells it, when one of them is held no more before it was released. */
+  lost: AbortSignal
+  release: () => Promise<void>
+}
+
 /**
  * Takes hold of every upstream of a pool, or of none. Only scripted upstreams of this machine are ever touched.
  * @param start begin scripted ones where nothing listens
  * @throws AdminFailure with all that stands against it
  */
-export async function holdPool (ids: readonly string[], ttlMs: number, start: boolean): Promise<{ held: HeldUpstream[], release: () => Promise<void> }> {
+export async function holdPool (ids: readonly string[], start: boolean): Promise<HeldPool> {
   const problems: string[] = []
   const missing: string[] = []
   for (const id of ids) {
@@ -79,7 +89,10 @@ export async function holdPool (ids: readonly string[], ttlMs: number, start: bo
 
   const started: ScriptedUpstream[] = []
   const held: HeldUpstream[] = []
+  const lost = new AbortController()
+  let speaking: NodeJS.Timeout | undefined
   const release = async (): Promise<void> => {
+    clearInterval(speaking)
     // One that has ended its hold by itself is as it was.
     await Promise.allSettled(held.map((each) => each.release()))
     await Promise.allSettled(started.map((each) => each.close()))
@@ -89,8 +102,11 @@ export async function holdPool (ids: readonly string[], ttlMs: number, start: bo
       const { host, port } = loopbackOf(id) as { host: string, port: number }
       started.push(await startUpstream({ host, port, name: `drill-${port}` }))
     }
-    for (const id of ids) held.push(await hold(id, ttlMs))
-    return { held, release }
+    speaking = setInterval(() => {
+      for (const each of held) each.stats().catch((error: unknown) => lost.abort(error))
+    }, wordEveryMs)
+    for (const id of ids) held.push(await hold(id))
+    return { held, lost: lost.signal, release }
   } catch (error) {
     await release()
     throw error instanceof AdminFailure ? error : new AdminFailure(1, failureText(error))
@@ -109,11 +125,15 @@ export interface Promises {
   mode: string
   openMs: number
   maxOpenMs: number
+  /** A probe that has waited for so long is given up. */
+  probeTimeoutMs: number
   headersMs: number
   intervalMs: number
   health: boolean
-  /** So many failed checks in a row. */
+  checkTimeoutMs: number
+  /** So many failed checks in a row, and so many that pass. */
   fall: number
+  rise: number
   retries: number
   maxInFlight: number
 }
@@ -144,10 +164,13 @@ export async function readPool (admin: Admin, name: string | undefined, signal: 
       mode: String(breaker['mode'] ?? 'off'),
       openMs: number(breaker['openMs'], 15_000),
       maxOpenMs: number(breaker['maxOpenMs'], 120_000),
+      probeTimeoutMs: number(objectOf(breaker['halfOpen'])['probeTimeoutMs'], 10_000),
       headersMs: number(timeouts['headersMs'], 5000),
       intervalMs: number(health['intervalMs'], 5000),
       health: health['enabled'] !== false,
+      checkTimeoutMs: number(health['timeoutMs'], 1000),
       fall: number(health['fall'], 1),
+      rise: number(health['rise'], 1),
       retries: number(retry['retries'], 0),
       maxInFlight: number(shedding['maxInFlight'], 256)
     }

@@ -15,6 +15,15 @@ export type ForwardRoute = Pick<RouteOptions, 'stripPrefix' | 'prefix' | 'timeou
 /** Where a request is forwarded to. */
 export type AnyRoute = CompiledRoute | ForwardRoute
 
+/** What reply.forward() was given. @throws TypeError where it is nothing of the kind: plain JavaScript calls it, too */
+export function routeOf (target: unknown): AnyRoute {
+  if (typeof target === 'string') return { pool: target }
+  if (target instanceof CompiledRoute) return target
+  if (typeof target === 'object' && target !== null && 'pool' in target && typeof target.pool === 'string') return target as ForwardRoute
+  const given = typeof target === 'object' && target !== null ? 'an object without a pool\'s name' : typeof target === 'function' ? 'a function' : String(target)
+  throw new TypeError(`reply.forward() wants the name of a pool, or a route such as { pool: 'shop', stripPrefix: '/api' }, not ${given}`)
+}
+
 const kTerms = Symbol('breakwater.terms')
 interface TaggedLane { [kTerms]?: WeakMap<object, Terms> }
 const kUsual = Symbol('breakwater.usual')

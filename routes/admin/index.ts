@@ -3,7 +3,7 @@
  * registered with `prefix` in any app, or on a listener of its own (plugins/admin-listener.ts). It owns everything below its prefix.
  */
 import createError from '@fastify/error'
-import type { FastifyInstance, FastifyPluginAsync, FastifyRequest } from 'fastify'
+import type { FastifyInstance, FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify'
 import findMyWay from 'find-my-way'
 import probes from '../probes.ts'
 import { breakerRoutes } from './breakers.ts'
@@ -50,6 +50,7 @@ const adminRoutes: FastifyPluginAsync<AdminRoutesOptions> = async (app, options)
 
   await app.register(async (scope) => {
     if (token !== '') scope.addHook('onRequest', tokenGuard(token))
+    scope.addHook('onRequest', refuseNobody)
     if (source.hasDecorator('pools')) poolRoutes(scope, source)
     if (source.hasDecorator('breakers')) breakerRoutes(scope, source)
     if (source.hasDecorator('health')) healthRoutes(scope, source)
@@ -85,12 +86,21 @@ function markRoutes (app: FastifyInstance, shown: ShownRoute[]): Map<string, Set
   return methods
 }
 
+/** A path that ends where a name should stand is no path of ours, as in any app whose router tells slashes apart. */
+const lacksName = (params: unknown): boolean => Object.entries(params as Record<string, string | undefined>).some(([name, value]) => name !== '*' && value === '')
+
+function refuseNobody (request: FastifyRequest, reply: FastifyReply, done: () => void): void {
+  if (lacksName(request.params)) refuse(request, reply, 404, 'there is nothing here')
+  else done()
+}
+
 /** 405 for another method on a path of ours, 404 for any other path: answered before a body is read, and by us, whatever the app has. */
 function refuseTheRest (app: FastifyInstance, methods: ReadonlyMap<string, ReadonlySet<string>>): void {
   const paths = findMyWay()
   for (const [url, own] of methods) paths.on('GET', `${app.prefix}${url}`, () => {}, own)
   refuseAll(app, '/*', app.supportedMethods, ({ method, url }) => {
-    const own = paths.find('GET', url)?.store as ReadonlySet<string> | undefined
+    const found = paths.find('GET', url)
+    const own = found === null || lacksName(found.params) ? undefined : found.store as ReadonlySet<string>
     // One that the path takes has not got here for its method.
     return own === undefined || own.has(method) ? undefined : [...own].join(', ')
   })
@@ -107,6 +117,8 @@ function refuseAll (app: FastifyInstance, url: string, method: string[], allow: 
     exposeHeadRoute: false,
     schema: { hide: true } as object,
     onRequest: (request, reply) => {
+      // The server as a whole (RFC 9110 section 9.3.7): only a listener of its own is asked so.
+      if (request.method === 'OPTIONS' && request.raw.url === '*') return void reply.code(204).headers({ allow: 'GET, HEAD, POST, OPTIONS' }).send()
       const known = allow(request)
       if (known === undefined) refuse(request, reply, 404, 'there is nothing here')
       else refuse(request, reply.headers({ allow: known }), 405, `this path takes ${known}`)

@@ -31,6 +31,11 @@ test('arguments that mean nothing to the proxy are named', () => {
   equal(startProblem(['-p', 'abc']), '--port must be a number from 0 to 65535, not "abc"')
   match(startProblem(['--prefix', '/x']) ?? '', /--prefix/)
   equal(startProblem(['-l', 'loud']), '--log-level must be one of fatal, error, warn, info, debug, trace, silent, not "loud"')
+  equal(startProblem(['-T', 'soon']), '--plugin-timeout must be a number of milliseconds, not "soon"')
+  equal(startProblem(['--plugin-timeout=-1']), '--plugin-timeout must be a number of milliseconds, not "-1"')
+  equal(startProblem(['-d', '-I', 'NaN']), '--debug-port must be a number from 0 to 65535, not "NaN"')
+  equal(startProblem(['-p', '80', '--port=81']), '--port stands twice')
+  equal(startProblem(['-g', '0', '-T', '0', '-I', '0', '-p', '0', '-r', './a.js', '-r', './b.js']), null)
   equal(startProblem(['-g', '5s']), '--close-grace-delay must be a number of milliseconds, not "5s"')
 })
 

@@ -36,6 +36,18 @@ async function appWith (t: TestContext, options: Partial<AdminListenerOptions> =
 
 const request = (path: string, fields = '', method = 'GET'): string => `${method} ${path} HTTP/1.1\r\nHost: localhost\r\n${fields}\r\n`
 
+test('OPTIONS * asks the listener as a whole what it takes, and wants the token like all else', async (t) => {
+  for (const token of ['', 'secret']) {
+    const { app } = await appWith(t, { token })
+    await app.listen({ port: 0, host: '127.0.0.1' })
+    const { port } = app.adminAddress!
+    if (token !== '') assert.equal((await rawRequest(port, request('*', '', 'OPTIONS'))).status, 401)
+    const got = await rawRequest(port, request('*', token === '' ? '' : `Authorization: Bearer ${token}\r\n`, 'OPTIONS'))
+    assert.deepEqual([got.status, got.header('allow'), got.body.length], [204, 'GET, HEAD, POST, OPTIONS', 0])
+    assert.equal((await rawRequest(port, request('*', '', 'GET'))).status, 400)
+  }
+})
+
 test('it is open before the app listens, says where, and shows what the app believes', async (t) => {
   const { app, lines } = await appWith(t)
   assert.equal(app.adminAddress, null)

@@ -3,6 +3,7 @@ import { deepEqual, equal, match, ok } from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import { once } from 'node:events'
+import { setTimeout as sleep } from 'node:timers/promises'
 import type { AddressInfo } from 'node:net'
 import { test, type TestContext } from 'node:test'
 import Fastify, { type FastifyInstance } from 'fastify'
@@ -11,8 +12,10 @@ import { drills, type Claim } from '../../../bin/drill/drills.ts'
 import type { Watch } from '../../../bin/drill/seen.ts'
 import { loopbackOf, type Promises } from '../../../bin/drill/target.ts'
 import { startUpstream, type ScriptedUpstream } from '../../../bin/scripted-upstream.ts'
+import type { Sample } from '../../../bin/load/load.ts'
 import { parseConfig } from '../../../config/parse.ts'
 import { serverOptions } from '../../../server.ts'
+import { spawnNode } from '../../support/process.ts'
 import { until } from '../../support/wait.ts'
 import { shipped } from '../../config/support.ts'
 import { guide, run, type Ran } from './support.ts'
@@ -46,15 +49,15 @@ async function small (t: TestContext, { urls, token = '' }: { urls?: string[], t
 }
 
 /** What is expected of a drill, and what it makes of a time in which nothing was seen. */
-function judgedOf (name: string, changes: Partial<Promises>, faultMs = 3000): { expected: string[], claims: Claim[] } {
+function judgedOf (name: string, changes: Partial<Promises>, faultMs = 3000, samples: readonly Sample[] = []): { expected: string[], claims: Claim[] } {
   const promises: Promises = {
     consecutiveFailures: 5, failureRatio: 0.5, windowSeconds: 60, minimumRequests: 10, minimumShare: 0.1, stallOutstanding: 8, mode: 'enforce', openMs: 1000, maxOpenMs: 1000,
-    headersMs: 0, intervalMs: 1000, health: true, fall: 1, retries: 0, maxInFlight: 20, ...changes
+    probeTimeoutMs: 10_000, headersMs: 0, intervalMs: 1000, health: true, checkTimeoutMs: 1000, fall: 1, rise: 1, retries: 0, maxInFlight: 20, ...changes
   }
   const plan = { promises, upstreams: 2, rate: 60, faultMs, ratio: 0.8 }
   const watch = { events: [], left: () => false, openings: () => [], unready: false, peakInFlight: 0 } as unknown as Watch
   const drill = drills.find((each) => each.name === name)
-  return { expected: drill?.expected(plan) ?? [], claims: drill?.claims({ ...plan, watch, victims: ['a'], others: ['b'], samples: [] }) ?? [] }
+  return { expected: drill?.expected(plan) ?? [], claims: drill?.claims({ ...plan, watch, victims: ['a'], others: ['b'], samples }) ?? [] }
 }
 
 /** What a drill judges, without its numbers. */
@@ -102,6 +105,14 @@ test('with consecutiveFailures 0 a drill goes by the ratio of the window, and sa
   match(judgedOf('upstream-dies', nothing).claims[0]?.seen ?? '', /^not judged: /)
 })
 
+test('what is refused while the machine starves the proxy is no upstream\'s doing, and is not judged', () => {
+  const pressed: Sample = { id: 'a', at: 0, ms: 1, status: 503, failure: '', reason: 'shed_pressure' }
+  const samples = [...Array(100)].map(() => pressed)
+  for (const name of ['upstream-dies', 'hangs', 'slows', 'flaps', 'errors', 'all-die']) {
+    deepEqual(judgedOf(name, {}, 3000, samples).claims.filter(({ what }) => what === 'lost' || what === 'failed' || what === 'tried in vain').map(({ seen }) => seen.split(',')[0]), ['0'], name)
+  }
+})
+
 for (const { name } of drills) {
   test(`the drill ${name} passes at small scale, and leaves all as it was`, async (t) => {
     const { app, upstreams, argv } = await small(t)
@@ -121,12 +132,12 @@ for (const { name } of drills) {
 }
 
 test('a drill that the proxy fails says so and ends with 1', async (t) => {
-  const { argv, upstreams } = await small(t)
+  const { app, argv, upstreams } = await small(t)
   const seen: Ran = { code: null, out: [], errors: [] }
   const done = run(['drill', 'slows', '--rate', '40', ...argv], {}, seen)
   await until(() => seen.out.some((line) => line.includes('the fault begins')), { timeoutMs: 20_000 })
   // The first of the seed is the second one; this is another, of which nobody expects it.
-  await upstreams[2]?.close()
+  app.breakers.get('shop', new URL(upstreams[2]?.url ?? '').host)?.force('open', 1500)
   equal((await done).code, 1)
   match(seen.out.at(-1) ?? '', /^drill slows: FAIL$/)
 })
@@ -212,6 +223,36 @@ test('a hold ends by itself, and its faults with it', async (t) => {
   equal(await fetch(upstream.url).then(() => 'there', () => 'gone'), 'gone')
   await until(() => fetch(upstream.url).then(({ status }) => status === 203, () => false), { what: 'that it is as it was told to be' })
   equal(await fetch(control).then(() => 'there', () => 'gone'), 'gone')
+})
+
+test('each word from its drill keeps a hold, and its end is told to that drill', async (t) => {
+  const upstream = await startUpstream()
+  t.after(() => upstream.close())
+  const { control } = await (await fetch(`${upstream.url}/__drill`, { method: 'POST', body: '{"ttlMs":1000}' })).json() as { control: string }
+  const until3s = performance.now() + 3000
+  while (performance.now() < until3s) {
+    equal((await fetch(control)).status, 200)
+    await sleep(100)
+  }
+  const { argv, upstreams } = await small(t)
+  const seen: Ran = { code: null, out: [], errors: [] }
+  const done = run(['drill', 'slows', '--rate', '10', '--for', '60s', ...argv.slice(2)], {}, seen)
+  await until(() => seen.out.some((line) => line.includes('the fault begins')), { timeoutMs: 20_000 })
+  await upstreams[1]?.close()
+  equal((await done).code, 1)
+  match(seen.errors.join('\n'), /the hold on 127\.0\.0\.1:\d+ has ended/)
+})
+
+test('an upstream that is a process of its own outlives its time of being dead', async (t) => {
+  const script = `import { upstreamCommand } from '${new URL('../../../bin/upstream.js', import.meta.url).href}'
+process.exitCode = await upstreamCommand(process.argv.slice(1))`
+  const upstream = spawnNode(t, ['--input-type=module', '-e', script, '--', '--port', '0'])
+  const { url } = await upstream.waitForLine('upstream listening') as unknown as { url: string }
+  const { control } = await (await fetch(`${url}/__drill`, { method: 'POST', body: '{"ttlMs":2000}' })).json() as { control: string }
+  equal((await fetch(control, { method: 'POST', body: '{"dead":true}' })).status, 200)
+  equal(await fetch(url).then(() => 'there', () => 'gone'), 'gone')
+  // Nobody says another word, as when the drill was killed.
+  await until(() => fetch(url).then(({ status }) => status === 200, () => false), { what: 'that it is back' })
 })
 
 test('an address of this machine is told by its bits, never by a name', () => {

@@ -97,6 +97,17 @@ test('a pool that does not exist is an error at the call', async (t) => {
   await gateway.left({ counted: 'neutral', status: 500, upstream: null })
 })
 
+test('forwarding to nothing in particular says what is wanted', async (t) => {
+  const table: Array<[unknown, string]> = [[undefined, 'undefined'], [null, 'null'], [7, '7'], [{}, 'an object without a pool\'s name'], [{ pool: 7 }, 'an object without a pool\'s name'], [() => 'shop', 'a function']]
+  const { gateway } = await withRoutes(t, (app) => {
+    app.get('/mine/:n', ({ params }, reply) => reply.forward(table[Number((params as { n: string }).n)]?.[0] as string))
+  })
+  for (const [n, [, given]] of table.entries()) {
+    const got = await rawRequest(gateway.port, request('GET', `/mine/${n}`))
+    assert.deepEqual([got.status, got.text().includes(`reply.forward() wants the name of a pool, or a route such as { pool: 'shop', stripPrefix: '/api' }, not ${given}`)], [500, true], got.text())
+  }
+})
+
 for (const healthy of [true, false]) {
   test(`forwarding twice throws, and leaves nothing over (the first one ${healthy ? 'is on its way' : 'was refused'})`, async (t) => {
     let thrown: unknown
