@@ -9,7 +9,9 @@ import adminRoutes from '../../routes/admin/index.ts'
 import { startGateway, type Gateway, type GatewayOptions } from '../support/gateway.ts'
 import { skipWithout } from '../support/tools.ts'
 
-const executablePath = ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome'].find((path) => existsSync(path)) ?? null
+export const chromiumPath = (): string | null => ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome'].find((path) => existsSync(path)) ?? null
+
+const executablePath = chromiumPath()
 
 /** Ends the pages of the test that runs and gives their faults: before the proxy is closed, which they would see. */
 let ends: Array<() => Promise<string[]>> = []
