@@ -1,5 +1,6 @@
 /** What the schema is made of: kinds of options, each with its bounds. Times are milliseconds. */
-import { Type, type TSchema } from 'typebox'
+import type { TSchema } from 'typebox'
+import { Type } from './schema-type.ts'
 
 export const maxTimer = 2147483647
 export const poolName = '^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$'

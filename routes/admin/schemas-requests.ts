@@ -1,5 +1,6 @@
 /** What the routes of the flight recorder take and answer. */
-import { Type, type TProperties, type TSchema } from 'typebox'
+import type { TProperties, TSchema } from 'typebox'
+import { Type } from '../../config/schema-type.ts'
 import { failures, type Reason } from '../../lib/failure.ts'
 import type { Kept } from '../../lib/record/types.ts'
 
