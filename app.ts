@@ -10,6 +10,7 @@ import { ConfigError, formatConfigError } from './config/error.ts'
 import { loadConfig, type Loaded } from './config/load.ts'
 import { parseConfig } from './config/parse.ts'
 import type { Config } from './config/schema.ts'
+import { manyLines } from './lib/one-line.ts'
 import { serverOptions } from './server.ts'
 
 function loadOrExit (): Loaded {
@@ -17,7 +18,7 @@ function loadOrExit (): Loaded {
     return loadConfig()
   } catch (error) {
     if (!(error instanceof ConfigError)) throw error
-    process.stderr.write(`${formatConfigError(error)}\n`)
+    process.stderr.write(`${manyLines(formatConfigError(error))}\n`)
     process.exit(2)
   }
 }

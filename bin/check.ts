@@ -3,6 +3,7 @@ import { ConfigError, formatConfigError } from '../config/error.ts'
 import { loadConfig } from '../config/load.ts'
 import { redactConfig } from '../config/redact.ts'
 import type { Config } from '../config/schema.ts'
+import { manyLines, oneLine } from '../lib/one-line.ts'
 import { adminUrl, tokenOf } from './admin-client.ts'
 import { askAdmin } from './ask-admin.ts'
 import { UsageError, type Command, type Given, type OwnCommand, type Surroundings } from './cli/command.ts'
@@ -56,7 +57,7 @@ function load (file: string, { env, complain }: Surroundings): Config | null {
     return loadConfig(env, { file }).config
   } catch (error) {
     if (!(error instanceof ConfigError)) throw error
-    complain(formatConfigError(error))
+    complain(manyLines(formatConfigError(error)))
     return null
   }
 }
@@ -87,20 +88,20 @@ export async function checkCommand (argv: string[], around: Surroundings = ofPro
 function compare (config: Config, file: string, around: Surroundings): number {
   const before = load(file, around)
   if (before === null) return 2
-  around.out(`against ${file}:`, ...diffLines(diffConfig(before, config), redactConfig(before), redactConfig(config)))
+  around.out(`against ${file}:`, ...diffLines(diffConfig(before, config), redactConfig(before), redactConfig(config)).map(oneLine))
   return 0
 }
 
 async function compareWithRunning (config: Config, admin: string, token: string, { out, complain }: Surroundings): Promise<number> {
   const verdict = await askAdmin(admin, token, config)
   if (verdict.kind === 'refused') {
-    complain(`${admin} could not judge it: ${verdict.why}`)
+    complain(`${admin} could not judge it: ${oneLine(verdict.why)}`)
     return 3
   }
   if (verdict.kind === 'invalid') {
-    complain(formatConfigError(new ConfigError(admin, verdict.errors)))
+    complain(manyLines(formatConfigError(new ConfigError(admin, verdict.errors))))
     return 2
   }
-  out(`against ${admin}:`, ...diffLines(verdict.diff, verdict.running, redactConfig(config), verdict.inFlight))
+  out(`against ${admin}:`, ...diffLines(verdict.diff, verdict.running, redactConfig(config), verdict.inFlight).map(oneLine))
   return 0
 }

@@ -2,6 +2,7 @@ import { createRequire } from 'node:module'
 import { fileURLToPath } from 'node:url'
 import { ConfigError, formatConfigError } from '../config/error.ts'
 import { loadConfig } from '../config/load.ts'
+import { manyLines } from '../lib/one-line.ts'
 import { mergeRepeatedSignals } from './signals.ts'
 import type { Option, OwnCommand } from './cli/command.ts'
 import { environmentProblem, setVariable, startOptions, startProblem, startUsage, wantsAnyPort } from './start-options.ts'
@@ -34,7 +35,7 @@ export async function startCommand (argv: string[]): Promise<number | null> {
     graceMs = delayMs + wanted + marginMs
   } catch (error) {
     if (!(error instanceof ConfigError)) throw error
-    process.stderr.write(`${formatConfigError(error)}\n`)
+    process.stderr.write(`${manyLines(formatConfigError(error))}\n`)
     return 2
   }
   const given = new Set(argv.map((each) => each.split('=')[0]))

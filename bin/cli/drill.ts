@@ -1,4 +1,5 @@
 import { isLoopbackAuthority } from '../../lib/http/loopback.ts'
+import { oneLine } from '../../lib/one-line.ts'
 import { adminOf } from '../admin-client.ts'
 import { drills } from '../drill/drills.ts'
 import { maxFaultMs, play } from '../drill/play.ts'
@@ -61,7 +62,7 @@ Exit codes: 0 pass; 1 fail, or refused; 2 wrong arguments; 3 the proxy cannot be
       seed: numberOf(given, 'seed', 1, 0, 2 ** 31 - 1, true),
       start: given.flag('start'),
       stopped: terminal.stopped,
-      say: (line) => terminal.out(line)
+      say: (line) => terminal.out(oneLine(line))
     })
     return passed ? 0 : 1
   }

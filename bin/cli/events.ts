@@ -1,8 +1,8 @@
 import { listOf, objectOf } from '../../config/values.ts'
+import { jsonLine, oneLine } from '../../lib/one-line.ts'
 import { adminOf, ask, type Admin } from '../admin-client.ts'
 import { adminOptions, exitCodes, jsonOption, UsageError, type Command } from './command.ts'
 import { followEvents, type JournalEvent } from './event-source.ts'
-import { oneLine } from './text.ts'
 
 const pageSize = 1000
 
@@ -10,7 +10,7 @@ const bare = /^[\w.:/[\]@%+-]+$/
 
 function valueText (value: unknown): string {
   if (typeof value === 'string' && bare.test(value)) return value
-  return oneLine(JSON.stringify(value) ?? 'null')
+  return jsonLine(value)
 }
 
 /** `17 2026-01-02T03:04:05.678Z breaker_transition pool=shop upstream=127.0.0.1:9001 from=closed to=open`. */
@@ -51,7 +51,7 @@ export const eventsCommand: Command = {
     const types = new Set(given.list('type'))
     const show = (event: JournalEvent): void => {
       if (types.size > 0 && !types.has(event.type)) return
-      terminal.out(given.flag('json') ? JSON.stringify(event) : eventLine(event))
+      terminal.out(given.flag('json') ? jsonLine(event) : eventLine(event))
     }
     const trouble = (text: string): void => terminal.complain(`breakwater events: ${oneLine(text)}`)
     if (given.flag('follow')) await followEvents(admin, { since: Number(since), stopped: terminal.stopped, onEvent: show, onTrouble: trouble })

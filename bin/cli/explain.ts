@@ -1,6 +1,6 @@
+import { jsonLine, manyLines } from '../../lib/one-line.ts'
 import { AdminFailure, adminOf, ask } from '../admin-client.ts'
 import { adminOptions, exitCodes, jsonOption, type Command } from './command.ts'
-import { manyLines } from './text.ts'
 
 /** `breakwater explain REQUEST_ID`. */
 export const explainCommand: Command = {
@@ -14,7 +14,7 @@ export const explainCommand: Command = {
     const [id = ''] = given.operands
     const { text, content } = await ask(adminOf(given, terminal.env), `requests/${encodeURIComponent(id)}`, { accept: json ? 'application/json' : 'text/plain', signal: terminal.stopped })
     if (json && content === null) throw new AdminFailure(3, 'the answer is no JSON, which no admin route does')
-    terminal.out(json ? JSON.stringify(content) : manyLines(text).trimEnd())
+    terminal.out(json ? jsonLine(content) : manyLines(text).trimEnd())
     return 0
   }
 }

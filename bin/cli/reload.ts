@@ -1,10 +1,10 @@
 import type { Problem } from '../../config/error.ts'
 import { listOf, objectOf } from '../../config/values.ts'
+import { oneLine } from '../../lib/one-line.ts'
 import { AdminFailure, adminOf, ask, type Admin } from '../admin-client.ts'
 import { inFlightOf, isDiff, isProblem } from '../ask-admin.ts'
 import { diffLines } from '../diff-text.ts'
 import { adminOptions, exitCodes, UsageError, type Command, type Terminal } from './command.ts'
-import { oneLine } from './text.ts'
 
 const complaint = ({ path, message }: Problem): string => oneLine(`  - ${path === '' ? '' : `${path}: `}${message}`)
 

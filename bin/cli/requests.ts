@@ -1,9 +1,9 @@
 import { objectOf } from '../../config/values.ts'
+import { jsonLine, oneLine } from '../../lib/one-line.ts'
 import type { Kept } from '../../lib/record/types.ts'
 import { AdminFailure, adminOf, ask } from '../admin-client.ts'
 import { adminOptions, exitCodes, jsonOption, UsageError, type Command, type Given } from './command.ts'
 import { durationOf, durationText } from './duration.ts'
-import { oneLine } from './text.ts'
 
 const kinds: readonly Kept[] = ['refused', 'failed', 'retried', 'slow', 'sample']
 const maxLimit = 1000
@@ -31,7 +31,7 @@ export const requestsCommand: Command = {
     const requests = objectOf(content)['requests']
     if (!Array.isArray(requests)) throw new AdminFailure(3, 'the answer holds no requests, which no proxy gives')
     const found = requests.map(objectOf)
-    if (given.flag('json')) for (const each of found) terminal.out(JSON.stringify(each))
+    if (given.flag('json')) for (const each of found) terminal.out(jsonLine(each))
     else if (found.length > 0) for (const each of found) terminal.out(...linesOf(each, terminal.now()))
     else terminal.out('none is recorded')
     return 0

@@ -1,8 +1,8 @@
+import { oneLine } from '../../lib/one-line.ts'
 import { AdminFailure } from '../admin-client.ts'
 import { UsageError, type Command, type OwnCommand, type Terminal } from './command.ts'
 import { helpOf, overview } from './help.ts'
 import { parseCommand, unknown } from './parse.ts'
-import { oneLine } from './text.ts'
 
 /** Ended by Ctrl-C before it was done, as a shell says it. */
 const interrupted = 130

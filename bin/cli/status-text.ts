@@ -1,6 +1,7 @@
+import { oneLine } from '../../lib/one-line.ts'
 import { durationText } from './duration.ts'
 import type { Status, UpstreamStatus } from './status-read.ts'
-import { columns, oneLine } from './text.ts'
+import { columns } from './text.ts'
 
 const codes = { red: 31, green: 32, yellow: 33, bold: 1 } as const
 
@@ -10,7 +11,7 @@ function breakerText (breaker: UpstreamStatus['breaker'], now: number): string {
   if (breaker === null) return 'none'
   const { state, forced, reopenAt, total, failures } = breaker
   const left = reopenAt === null ? NaN : Date.parse(reopenAt) - now
-  return `${state}${forced ? ' (forced)' : ''}${state === 'open' && left > 0 ? `, reopens in ${durationText(left)}` : ''}${state === 'closed' ? ` ${failures}/${total}` : ''}`
+  return `${oneLine(state)}${forced ? ' (forced)' : ''}${state === 'open' && left > 0 ? `, reopens in ${durationText(left)}` : ''}${state === 'closed' ? ` ${failures}/${total}` : ''}`
 }
 
 const sinceText = (since: string | null, now: number): string => since === null ? '' : durationText(now - Date.parse(since))

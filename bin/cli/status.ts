@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
+import { jsonLine, oneLine } from '../../lib/one-line.ts'
 import { AdminFailure, adminOf } from '../admin-client.ts'
 import { adminOptions, exitCodes, jsonOption, UsageError, type Command, type Terminal } from './command.ts'
 import { durationOf } from './duration.ts'
@@ -27,7 +28,7 @@ export const statusCommand: Command = {
     if (intervalMs < minIntervalMs) throw new UsageError(`--interval must be at least ${minIntervalMs}ms`)
     const look = async (): Promise<{ lines: string[], ready: boolean }> => {
       const status = await readStatus(admin, terminal.stopped)
-      return { lines: given.flag('json') ? [JSON.stringify(status)] : statusLines(status, terminal.now(), terminal.colors), ready: status.ready }
+      return { lines: given.flag('json') ? [jsonLine(status)] : statusLines(status, terminal.now(), terminal.colors), ready: status.ready }
     }
     if (given.flag('watch')) return await watch(look, intervalMs, terminal, given.flag('json'))
     const { lines, ready } = await look()
@@ -46,7 +47,7 @@ async function watch (look: () => Promise<{ lines: string[] }>, intervalMs: numb
     } catch (error) {
       if (terminal.stopped.aborted) break
       if (!(error instanceof AdminFailure) || first) throw error
-      lines = json ? [] : [error.message]
+      lines = json ? [] : [oneLine(error.message)]
     }
     if (terminal.tty && !json) terminal.out(`\u001b[H\u001b[2J\u001b[3J${lines.join('\n')}`)
     else if (lines.length > 0) terminal.out(...first || json ? [] : [''], ...lines)

@@ -1,8 +1,8 @@
 import { isObject, objectOf } from '../../config/values.ts'
+import { jsonLine, oneLine } from '../../lib/one-line.ts'
 import { adminOf, ask } from '../admin-client.ts'
 import { adminOptions, exitCodes, jsonOption, UsageError, type Command, type Given, type Terminal } from './command.ts'
 import { durationOf } from './duration.ts'
-import { oneLine } from './text.ts'
 
 const reasonOption = { reason: { value: 'TEXT', text: 'why, for the journal' } } as const
 const ttlOption = { ttl: { value: 'TIME', text: 'for how long, such as 90s or 5m' } } as const
@@ -24,7 +24,7 @@ function ttlOf (given: Given): { ttlMs?: number } {
 async function send (given: Given, terminal: Terminal, path: string, body: object, lineOf: (view: Record<string, unknown>) => string): Promise<number> {
   const { content } = await ask(adminOf(given, terminal.env), path, { method: 'POST', body, signal: terminal.stopped })
   const [pool = '', upstream = ''] = given.operands
-  terminal.out(given.flag('json') ? JSON.stringify(content) : oneLine(`${upstream} of pool ${pool}: ${lineOf(objectOf(content))}`))
+  terminal.out(given.flag('json') ? jsonLine(content) : oneLine(`${upstream} of pool ${pool}: ${lineOf(objectOf(content))}`))
   return 0
 }
 

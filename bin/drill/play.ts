@@ -1,10 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { objectOf } from '../../config/values.ts'
+import { oneLine } from '../../lib/one-line.ts'
 import { AdminFailure, ask, type Admin } from '../admin-client.ts'
 import { eventLine } from '../cli/events.ts'
 import type { UpstreamStatus } from '../cli/status-read.ts'
 import { durationText } from '../cli/duration.ts'
-import { oneLine } from '../cli/text.ts'
 import { isLost } from '../load/figures.ts'
 import { startLoad, type Load, type Sample } from '../load/load.ts'
 import { maxDrillMs } from '../upstream-drill.ts'
@@ -144,8 +144,8 @@ export async function play (drill: Drill, options: PlayOptions): Promise<boolean
       { what: everUsed.replace('are used', 'were used'), seen: used ? `after ${durationText(tookMs)}${openMs > 0 ? `, of which ${durationText(openMs)} were open times` : ''}` : 'no', holds: used },
       await nothingLeft(seen, stopped)
     ]
-    const starved = due.filter(isStarved).length
-    if (starved > 0) claims.push({ what: 'refused as shed_pressure', seen: `${starved}, which is not judged: the process of the proxy gets too little of its machine`, holds: null })
+    const starved = due.filter(isStarved)
+    if (starved.length > 0) claims.push({ what: 'not judged, as this machine is too busy', seen: answers(starved), holds: null })
     const after = samples.filter(({ at }) => at >= over - loadAt)
     say('')
     say(`answers during the fault: ${answers(due)}`)

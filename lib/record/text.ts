@@ -1,7 +1,8 @@
+import { oneLine } from '../one-line.ts'
 import type { RecordedAttempt, RequestRecord } from './types.ts'
 import { bytes, milliseconds } from './words.ts'
 
-/** A record for people: what became of it, why, and what was believed then. Plain text, at most about a hundred columns wide but for what the explanation tells. */
+/** A record for people: what became of it, why, and what was believed then. Plain text that harms no terminal, at most about a hundred columns wide but for what the explanation tells. */
 export function textOf (record: RequestRecord): string {
   const { requestId, method, path, status, reason, kept, at, ms, version } = record
   return [
@@ -16,7 +17,7 @@ export function textOf (record: RequestRecord): string {
     `  ${Object.entries(record.timeline).flatMap(([name, value]) => value === null ? [] : [`${name} ${value}`]).join('  ')}`,
     ...moment(record),
     ''
-  ].join('\n')
+  ].map(oneLine).join('\n')
 }
 
 function wrapped (text: string, width: number): string[] {

@@ -23,6 +23,23 @@ export class AdminError extends Error {
 const ofBody = new Ajv({ allErrors: true, useDefaults: true, code: { optimize: false } })
 const ofUrl = new Ajv({ allErrors: true, useDefaults: true, coerceTypes: 'array', code: { optimize: false } })
 
+/** `1e400` would become a number that no bound holds, `0x10` and a space one that nobody meant. */
+const plainNumber = /^-?\d{1,15}$/
+
+/** Checks what came in a URL: numbers in digits alone. */
+function urlCheck (schema: { properties?: Record<string, { type?: string }> }): (data: Record<string, unknown>) => boolean {
+  const numbers = Object.entries(schema.properties ?? {}).filter(([, { type }]) => type === 'integer' || type === 'number').map(([name]) => name)
+  const validate = ofUrl.compile(schema)
+  const check = Object.assign((data: Record<string, unknown>): boolean => {
+    // Such a text stays one, and is refused for that.
+    for (const name of numbers) if (typeof data[name] === 'string' && !plainNumber.test(data[name])) data[name] = 'no number'
+    const valid = validate(data)
+    check.errors = validate.errors
+    return valid
+  }, { errors: validate.errors })
+  return check
+}
+
 function complaint ({ instancePath, keyword, message, params }: ErrorObject, part: string): string {
   const path = part + instancePath.replaceAll('/', '.')
   if (keyword === 'additionalProperties') return `${path}.${String(params['additionalProperty'])} is not known`
@@ -33,7 +50,7 @@ function complaint ({ instancePath, keyword, message, params }: ErrorObject, par
 
 /** How this scope reads requests, writes answers and tells errors, whatever the app around it does. */
 export function setReplies (app: FastifyInstance): void {
-  app.setValidatorCompiler(({ schema, httpPart }) => (httpPart === 'body' ? ofBody : ofUrl).compile(schema as object))
+  app.setValidatorCompiler(({ schema, httpPart }) => httpPart === 'body' ? ofBody.compile(schema as object) : urlCheck(schema as object))
   app.setSchemaErrorFormatter((errors, part) => {
     // `if` only says that its `then` did not hold, which is told by itself.
     const told = (errors as ErrorObject[]).filter(({ keyword }) => keyword !== 'if')

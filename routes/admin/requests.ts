@@ -10,7 +10,7 @@ export function requestRoutes (app: FastifyInstance, source: FastifyInstance): v
 
   read(app, '/requests', { summary: 'Requests that were recorded, the newest first', querystring: RequestsQuery, reply: RequestList }, async (request) => {
     const { since, ...query } = request.query
-    const found = recorder.list({ ...query, ...since !== undefined && { since: Date.parse(since) } } as Parameters<typeof recorder.list>[0])
+    const found = recorder.list({ ...query, ...since !== undefined && { since: timeOf(since) } } as Parameters<typeof recorder.list>[0])
     return { requests: found.map(row), recorder: recorder.view() }
   })
 
@@ -24,6 +24,15 @@ export function requestRoutes (app: FastifyInstance, source: FastifyInstance): v
     // Sent past the schema's serializer, which would write it as JSON.
     return reply.type('text/plain; charset=utf-8').serializer((text: unknown) => text as string).send(recorder.text(record))
   })
+}
+
+/** @throws AdminError for a time that no calendar has */
+function timeOf (text: string): number {
+  const [year = 0, month = 0, day = 0] = text.slice(0, 10).split('-').map(Number)
+  const time = Date.parse(text)
+  // A day that its month does not have becomes one of the next.
+  if (Number.isNaN(time) || new Date(Date.UTC(year, month - 1, day)).getUTCDate() !== day) throw new AdminError(400, 'querystring.since is a time that there is not')
+  return time
 }
 
 function row ({ requestId, at, kept, method, path, route, pool, upstream, status, reason, ms, explanation, attempts, alike }: ListedRecord): object {

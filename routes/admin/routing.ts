@@ -1,8 +1,9 @@
+import { isIP } from 'node:net'
 import type { FastifyInstance } from 'fastify'
 import { redactConfig } from '../../config/redact.ts'
 import type { RouteOptions } from '../../config/schema.ts'
 import { problem, sendProblem } from '../../lib/http/problem.ts'
-import { parseTarget } from '../../lib/http/target.ts'
+import { isAuthority, parseTarget } from '../../lib/http/target.ts'
 import { attemptLimits } from '../../lib/retry/limits.ts'
 import type { CompiledRoute } from '../../lib/route/compiled.ts'
 import type { HeaderFields } from '../../lib/route/conditions.ts'
@@ -26,6 +27,8 @@ export function routingRoutes (app: FastifyInstance, source: FastifyInstance, co
 
   read(app, '/routes/match', { summary: 'Which route a request would take, and why', querystring: MatchQuery, reply: MatchView }, async (request, reply) => {
     const { method, host, path, header = [], client } = request.query
+    if (host !== '' && !isAuthority(host)) throw new AdminError(400, 'querystring.host would be refused with 400 before any route is looked for')
+    if (client !== '' && isIP(client) === 0) throw new AdminError(400, 'querystring.client must be an IP address')
     const target = parseTarget(path, method)
     if (target === null) throw new AdminError(400, 'querystring.path would be refused with 400 before any route is looked for')
     if (['TRACE', 'CONNECT', 'SOURCE'].includes(method)) throw new AdminError(400, `querystring.method: ${method} is refused before any route is looked for`)

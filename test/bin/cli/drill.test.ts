@@ -105,12 +105,14 @@ test('with consecutiveFailures 0 a drill goes by the ratio of the window, and sa
   match(judgedOf('upstream-dies', nothing).claims[0]?.seen ?? '', /^not judged: /)
 })
 
-test('what is refused while the machine starves the proxy is no upstream\'s doing, and is not judged', () => {
+test('what is refused while the machine starves the proxy or the load, is no upstream\'s doing, and is not judged', () => {
   const pressed: Sample = { id: 'a', at: 0, ms: 1, status: 503, failure: '', reason: 'shed_pressure' }
-  const samples = [...Array(100)].map(() => pressed)
+  const unsent: Sample = { ...pressed, status: 0, failure: 'unsent', reason: '' }
+  const samples = [...Array(100)].flatMap(() => [pressed, unsent])
   for (const name of ['upstream-dies', 'hangs', 'slows', 'flaps', 'errors', 'all-die']) {
     deepEqual(judgedOf(name, {}, 3000, samples).claims.filter(({ what }) => what === 'lost' || what === 'failed' || what === 'tried in vain').map(({ seen }) => seen.split(',')[0]), ['0'], name)
   }
+  deepEqual(judgedOf('overload', {}, 3000, samples).claims.filter(({ holds }) => !holds).map(({ what }) => what), ['some were answered'])
 })
 
 for (const { name } of drills) {

@@ -8,7 +8,8 @@ import { durationOf, durationText } from '../../../bin/cli/duration.ts'
 import { EventParser } from '../../../bin/cli/event-source.ts'
 import { eventLine } from '../../../bin/cli/events.ts'
 import { parseCommand } from '../../../bin/cli/parse.ts'
-import { columns, oneLine } from '../../../bin/cli/text.ts'
+import { columns } from '../../../bin/cli/text.ts'
+import { jsonLine, oneLine } from '../../../lib/one-line.ts'
 
 const spec = {
   operands: [{ name: 'POOL' }, { name: 'STATE', choices: ['open', 'closed'] }],
@@ -54,6 +55,10 @@ test('columns are aligned by what is seen, and lines end without spaces', () => 
 
 test('what others wrote cannot move the cursor', () => {
   equal(oneLine('a\u001b[2Jb\r\nc\u2028'), 'a\\u001b[2Jb\\u000d\\u000ac\\u2028')
+  equal(oneLine('a\u202eb\u2066c\u200bd\ufeffe\ud800f\u{e0041}g \u{1f600} \u05d0'), 'a\\u202eb\\u2066c\\u200bd\\ufeffe\\ud800f\\udb40\\udc41g \u{1f600} \u05d0')
+  const value = { reason: '\u009b31m\u202e\u{e0041}\u007f\n', list: ['\u2028'] }
+  equal(/[\p{Cc}\p{Cf}\p{Zl}]/u.test(jsonLine(value)), false)
+  deepEqual(JSON.parse(jsonLine(value)), value)
   equal(eventLine({ seq: 1, at: 'T', type: 'admin_write', reason: 'disk\nfull\u009b', target: 'shop/[::1]:9', ttlMs: 5 }), '1 T admin_write reason="disk\\nfull\\u009b" target=shop/[::1]:9 ttlMs=5')
 })
 

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import type { TestContext } from 'node:test'
+import { oneLine } from '../../../lib/one-line.ts'
 import { textOf } from '../../../lib/record/text.ts'
 import type { RequestRecord } from '../../../plugins/flight-recorder.ts'
 import { rawUpstream, stall, type RawHandler, type RawUpstream } from '../../support/faulty-upstream.ts'
@@ -30,7 +31,7 @@ export async function recordOf ({ app }: Pick<Gateway, 'app'>, answer: Pick<RawR
 export async function recordNamed ({ app }: Pick<Gateway, 'app'>, id: string): Promise<RequestRecord> {
   const record = await until(() => app.recorder.find(id), { what: `a record of ${id}` })
   // What is shown as text has the same explanation, whatever else there is to show.
-  assert.ok(textOf(record).replaceAll('\n', ' ').includes(record.explanation))
+  assert.ok(textOf(record).replaceAll('\n', ' ').includes(oneLine(record.explanation)))
   return record
 }
 

@@ -43,6 +43,18 @@ test('a request is explained as JSON by its schema, and as text to who asks for 
   }
 })
 
+test('what an operator or a client wrote harms no terminal that shows the text', async (t) => {
+  const { gateway, admin } = await withAdmin(t)
+  const { app } = gateway
+  app.breakers.get('shop', gateway.upstream().id).force('open', 60_000, 'gone\u001b[2J\n\nPool shop, in panic\u009b31m\u202e\r')
+  const record = await recordOf(gateway, await rawRequest(gateway.port, request('GET', '/a%1b')))
+  assert.deepEqual([record.reason, record.path], ['breaker_open', '/a%1b'])
+  const text = await admin.inject({ url: `/requests/${record.requestId}`, headers: { accept: 'text/plain' } })
+  assert.doesNotMatch(text.body.replaceAll('\n', ''), /[\p{Cc}\p{Cf}]/u)
+  assert.doesNotMatch(text.body, /^Pool shop, in panic/m)
+  assert.match(text.body, /forced open \(gone\\u001b\[2J\\u000a\\u000aPool shop, in panic\\u009b31m\\u202e\\u000d\)/)
+})
+
 test('an unknown id is a 404 that says why', async (t) => {
   const { gateway, admin } = await withAdmin(t)
   const missing = await admin.inject('/requests/nobody-1')
@@ -70,7 +82,7 @@ test('they are listed, the newest first, by what is asked for', async (t) => {
   assert.deepEqual(await list(`?since=${new Date(Date.now() + 60000).toISOString()}`), [])
   assert.deepEqual(await list('?kept=failed'), ['/bad'])
   assert.deepEqual(await list('?kept=failed&kept=sample&limit=2'), ['/3', '/bad'])
-  for (const wrong of ['?kept=odd', '?kept=', '?distinct=maybe', '?reason=odd', '?limit=0', '?since=yesterday', '?other=1']) assert.equal((await admin.inject(`/requests${wrong}`)).statusCode, 400, wrong)
+  for (const wrong of ['?kept=odd', '?kept=', '?distinct=maybe', '?reason=odd', '?limit=0', '?limit=1e400', '?limit=1e2', '?since=yesterday', '?since=9999-99-99T99:99:99Z', '?since=2026-02-31T00:00:00Z', '?since=2026-02-01T00:00:00%2B99:99', '?since=2026-02-01T00:00Z&since=2026-02-01T00:00Z', '?other=1']) assert.equal((await admin.inject(`/requests${wrong}`)).statusCode, 400, wrong)
 })
 
 test('of those that are alike the newest tells of the others', async (t) => {

@@ -140,7 +140,7 @@ test('where no route takes it, that is answered as the client would be told, wit
 
 test('what would be refused before any route is looked for, and what is no query, is 400', async (t) => {
   const app = await withRoutes(t, table)
-  for (const query of ['path=/a/../b', 'path=nowhere', 'method=TRACE&path=/', 'method=SOURCE&path=/', '', 'method=get&path=/', 'path=/&hots=x', 'path=/&header=nothing', 'path=/&header=a:1&header=b']) {
+  for (const query of ['path=/a/../b', 'path=nowhere', 'method=TRACE&path=/', 'method=SOURCE&path=/', '', 'method=get&path=/', 'path=/&hots=x', 'path=/&header=nothing', 'path=/&header=a:1&header=b', 'path=/&host=%0a', 'path=/&host=a/b', 'path=/&client=999']) {
     const { statusCode, body } = await app.inject(`/routes/match?${query}`)
     assert.equal(statusCode, 400, query)
     assert.match(body, /querystring/, query)

@@ -81,7 +81,8 @@ test('wrong requests are refused with a problem that names what is wrong', async
   const app = await withAdmin(t)
   const json = { 'content-type': 'application/json' }
   const breaker = '/admin/breakers/shop/127.0.0.1:9'
-  const cases: Array<[method: 'GET' | 'POST' | 'PUT' | 'DELETE' | 'OPTIONS', url: string, headers: Record<string, string>, body: string | undefined, status: number, detail: RegExp]> = [
+  type Case = [method: 'GET' | 'POST' | 'PUT' | 'DELETE' | 'OPTIONS', url: string, headers: Record<string, string>, body: string | undefined, status: number, detail: RegExp]
+  const cases: Case[] = [
     ['POST', `${breaker}/force`, json, '{"state":"open"}', 400, /^body\.ttlMs is missing$/],
     ['POST', `${breaker}/force`, json, '{"state":"ajar","ttlMs":1}', 400, /^body\.state must be one of open, closed, auto$/],
     ['POST', `${breaker}/force`, json, '{"state":"open","ttlMs":0}', 400, /^body\.ttlMs must be >= 1$/],
@@ -104,6 +105,10 @@ test('wrong requests are refused with a problem that names what is wrong', async
     ['GET', '/admin/breakers/nowhere/127.0.0.1:9', {}, undefined, 404, /nowhere/],
     ['GET', '/admin/events?since=-1', {}, undefined, 400, /^querystring\.since must be >= 0$/],
     ['GET', '/admin/events?limit=1001', {}, undefined, 400, /^querystring\.limit/],
+    ...['1e400', 'Infinity', '0x10', '%20', '1e2', 'true', '99999999999999999999', '1&since=2'].map((value) =>
+      ['GET', `/admin/events?since=${value}`, {}, undefined, 400, /^querystring\.since must be integer$/] as Case),
+    ['GET', '/admin/events?limit=1e400', {}, undefined, 400, /^querystring\.limit must be integer$/],
+    ['GET', '/admin/events/stream?since=1e400', {}, undefined, 400, /^querystring\.since must be integer$/],
     ['GET', '/admin/events?since=x', {}, undefined, 400, /^querystring\.since must be integer$/],
     ['GET', '/admin/nowhere', {}, undefined, 404, /nothing here/],
     ['GET', '/admin/pools/', {}, undefined, 404, /nothing here/],
