@@ -1,5 +1,5 @@
 /** Single sections of the configuration, completed and judged like the whole of it: for plugins that are registered alone. */
-import type { Static, TSchema } from 'typebox'
+import { Type, type Static, type TSchema } from 'typebox'
 import { checkBreaker } from './check-breaker.ts'
 import { checkMetrics } from './check-metrics.ts'
 import { checkWebhook } from './check-events.ts'
@@ -17,7 +17,6 @@ import { MetricsOptions } from './schema-metrics.ts'
 import { BreakerOptions, Config, RateLimitOptions, SheddingOptions, type PoolOptions, type RouteOptions } from './schema.ts'
 import { WebhookOptions } from './schema-events.ts'
 import { RecorderOptions } from './schema-recorder.ts'
-import { Type } from './schema-type.ts'
 import { checkStructure, rootOf } from './structure.ts'
 import { objectOf } from './values.ts'
 

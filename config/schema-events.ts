@@ -1,7 +1,6 @@
 /** The options of the event journal and of the webhook. */
-import type { Static } from 'typebox'
+import { Type, type Static } from 'typebox'
 import { ms, object, section, tokenPattern } from './schema-kit.ts'
-import { Type } from './schema-type.ts'
 
 export const WebhookOptions = object({
   url: Type.String({ minLength: 1, description: 'http or https. Never shown: such addresses are secrets themselves.' }),

@@ -1,6 +1,5 @@
 /** What the schema is made of: kinds of options, each with its bounds. Times are milliseconds. */
-import type { TSchema } from 'typebox'
-import { Type } from './schema-type.ts'
+import { Type, type TSchema } from 'typebox'
 
 export const maxTimer = 2147483647
 export const poolName = '^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$'

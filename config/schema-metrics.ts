@@ -1,7 +1,6 @@
 /** The options of metrics. */
-import type { Static } from 'typebox'
+import { Type, type Static } from 'typebox'
 import { flag, section } from './schema-kit.ts'
-import { Type } from './schema-type.ts'
 
 const bounds = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30]
 

@@ -1,7 +1,6 @@
 /** The options of the flight recorder. */
-import type { Static } from 'typebox'
+import { Type, type Static } from 'typebox'
 import { flag, msOrNone, ratio, section } from './schema-kit.ts'
-import { Type } from './schema-type.ts'
 
 export const RecorderOptions = section('The flight recorder: why a request was refused, failed, was retried or slow, kept for GET /requests.', {
   enabled: flag(true, 'Keep records.'),

@@ -1,7 +1,6 @@
 /** The options of the two listeners. */
-import type { Static } from 'typebox'
+import { Type, type Static } from 'typebox'
 import { count, bytesOrNone, flag, ms, msOrNone, object, oneOf, section, tokenPattern } from './schema-kit.ts'
-import { Type } from './schema-type.ts'
 
 const CertificateOptions = object({
   cert: Type.String({ minLength: 1, description: 'File with the certificate and its chain (PEM). Relative paths start at the working directory.' }),

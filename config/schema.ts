@@ -2,14 +2,13 @@
  * Every option once: its type, default, bounds, unit and description. The types, the validator and docs/options.md come from here.
  * Times are milliseconds in 1 .. 2^31-1 unless they say otherwise; 0 means "none" only where the description says so.
  */
-import type { Static } from 'typebox'
+import { Type, type Static } from 'typebox'
 import { EventsOptions } from './schema-events.ts'
 import { bytesOrNone, count, flag, maxTimer, ms, msOrNone, object, oneOf, poolName, ratio, section, share, tokenPattern } from './schema-kit.ts'
 import { MetricsOptions } from './schema-metrics.ts'
 import { RecorderOptions } from './schema-recorder.ts'
 import { AdminOptions, ServerOptions } from './schema-server.ts'
 import { TracingOptions } from './schema-tracing.ts'
-import { Type } from './schema-type.ts'
 
 export const SheddingOptions = section('Admission: requests over a limit are refused at once with 503, never queued.', {
   maxInFlight: count(256, 1, 'Requests admitted at the same time. BREAKWATER_MAX_IN_FLIGHT overrides it.'),

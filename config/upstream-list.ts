@@ -1,11 +1,10 @@
 /** Lists of upstreams that are no part of a configuration, judged like those that are. */
-import type { Static } from 'typebox'
+import { Type, type Static } from 'typebox'
 import { ConfigError, gather, type Problem } from './error.ts'
 import { parseText } from './file.ts'
 import { deepFreeze } from './freeze.ts'
 import { parseConfig } from './parse.ts'
 import { resolve } from './resolve.ts'
-import { Type } from './schema-type.ts'
 import { UpstreamOptions } from './schema.ts'
 import { checkStructure, rootOf } from './structure.ts'
 

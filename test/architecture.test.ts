@@ -97,11 +97,6 @@ const exceptions: Record<string, string> = {
   'plugins/load-shedding.ts -> config/complete.ts': 'completes and checks its own options when registered alone',
   'plugins/metrics.ts -> config/complete.ts': 'completes and checks its own options when registered alone',
   'plugins/breaker-registry/options.ts -> config/complete.ts': 'completes and checks its own options when registered alone',
-  'routes/admin/events.ts -> config/schema-type.ts': 'schemas are built in one way',
-  'routes/admin/metrics.ts -> config/schema-type.ts': 'schemas are built in one way',
-  'routes/admin/page.ts -> config/schema-type.ts': 'schemas are built in one way',
-  'routes/admin/schemas.ts -> config/schema-type.ts': 'schemas are built in one way',
-  'routes/admin/schemas-requests.ts -> config/schema-type.ts': 'schemas are built in one way',
   'routes/admin/routing.ts -> config/redact.ts': 'which values of a route are secrets is decided in one place',
   'routes/admin/schemas.ts -> config/schema.ts': 'the admin routes describe the options by their own schema'
 }
@@ -181,10 +176,6 @@ describe('the dependency rule', () => {
       deepEqual(broken.filter((key) => !(key in exceptions)), [])
     })
   }
-
-  it('loads no TypeBox at a start, but for its types: config/schema-type.ts builds what we use of it', () => {
-    deepEqual(imports.filter(({ from, to, typeOnly }) => zoneOf(from) !== 'test' && to.split('/')[0] === 'typebox' && !typeOnly).map(keyOf), [])
-  })
 
   it('has no exception that nobody needs', () => {
     const there = new Set(ours.filter(({ typeOnly }) => !typeOnly).map(keyOf))

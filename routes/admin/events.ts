@@ -1,5 +1,5 @@
 import type { FastifyInstance } from 'fastify'
-import { Type } from '../../config/schema-type.ts'
+import { Type } from 'typebox'
 import type {} from '../../plugins/event-webhook.ts'
 import { read } from './define.ts'
 import { EventStreams } from './event-streams.ts'

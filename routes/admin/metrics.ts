@@ -1,5 +1,5 @@
 import type { FastifyInstance } from 'fastify'
-import { Type } from '../../config/schema-type.ts'
+import { Type } from 'typebox'
 import { acceptQuality } from '../../lib/http/accept.ts'
 import type {} from '../../plugins/metrics.ts'
 import { read } from './define.ts'

@@ -4,7 +4,7 @@ import { createRequire } from 'node:module'
 import { extname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { Type } from '../../config/schema-type.ts'
+import { Type } from 'typebox'
 
 /** The page as it lies in the package: it is served as it is. */
 const webFolder = fileURLToPath(new URL('../../../web/', import.meta.url))

@@ -1,6 +1,5 @@
 /** What the routes of the flight recorder take and answer. */
-import type { TProperties, TSchema } from 'typebox'
-import { Type } from '../../config/schema-type.ts'
+import { Type, type TProperties, type TSchema } from 'typebox'
 import { failures, type Reason } from '../../lib/failure.ts'
 import type { Kept } from '../../lib/record/types.ts'
 

@@ -1,7 +1,6 @@
 /** What the admin routes take and answer, in one place: requests are judged by these, and answers described. */
-import type { TProperties, TSchema } from 'typebox'
+import { Type, type TProperties, type TSchema } from 'typebox'
 import { RateLimitOptions, RetryOptions, RouteOptions, SheddingOptions } from '../../config/schema.ts'
-import { Type } from '../../config/schema-type.ts'
 
 const object = <T extends TProperties>(properties: T, options: object = {}) => Type.Object(properties, { additionalProperties: false, ...options })
 const nullable = <T extends TSchema>(schema: T) => Type.Union([schema, Type.Null()])
