@@ -5,7 +5,7 @@
 export const eventTypes = {
   proxy_started: 'The listener is open.',
   shutdown_started: 'The way down has begun: when the listener closes, and how long accepted requests may take.',
-  breaker_transition: 'A breaker changed its state: from and to, the cause, the window as it was, and the ids of the requests that failed, or waited in vain.',
+  breaker_transition: 'A breaker changed its state: from and to, the cause, the window as it was, what the last failure was, and the ids of the requests that failed, or waited in vain.',
   health_changed: 'Checks have found an upstream healthy, or not.',
   health_removal_held: 'An upstream failed its checks and is not removed yet, because too many of its pool were lately.',
   upstream_ejected: 'Passive observation has taken an upstream out, and until when.',

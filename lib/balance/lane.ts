@@ -39,6 +39,8 @@ export interface SelectBreaker extends EnlistedBreaker {
   /** A permit, or 0. */
   admit (now: number): number
   settle (permit: number, outcome: Outcome, now: number): void
+  /** What the failure is that is settled next. */
+  failing (permit: number, what: string | null): void
 }
 
 export type LaneOptions = Pick<PoolOptions, 'balancer' | 'hash' | 'slowStart' | 'panic' | 'spillOver' | 'ejection'> & { readonly health: { readonly intervalMs: number } }

@@ -138,6 +138,14 @@ export class Breaker {
     return true
   }
 
+  /**
+   * What the failure is, in a word, that is settled next under this permit: the last one that counted is told with a transition, and while
+   * the circuit is not closed. By itself, so that who settles well pays nothing for it.
+   */
+  failing (permit: Permit, what: string | null): void {
+    if (this.counts(permit)) this.#circuit.failure = what
+  }
+
   /** Whether a failure under this permit would count now. */
   counts (permit: Permit): boolean {
     const { counted, belief } = this.#circuit

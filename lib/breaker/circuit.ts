@@ -3,19 +3,16 @@ import type { Random } from '../random.ts'
 import { RollingWindow } from '../window.ts'
 import { Backoff } from './backoff.ts'
 import { batchSize, evidenceOf, type Evidence } from './evidence.ts'
+import { tell } from './explanation.ts'
+import { openedAgain, openingOf } from './opening.ts'
 import { noProbes, Probes } from './probes.ts'
 import { nextSerial } from './serial.ts'
 import type { StallTrigger } from './stall.ts'
-import type { BreakerSnapshot, BreakerState, Force, Permit, Transition, TransitionCause } from './types.ts'
+import type { BreakerSnapshot, BreakerState, Force, Opening, Permit, Transition, TransitionCause } from './types.ts'
 import { Usual } from './usual.ts'
 
 const maxForceMs = 2147483647
 const nobody: readonly string[] = Object.freeze([])
-
-interface Opening {
-  readonly cause: TransitionCause
-  readonly evidence: Evidence
-}
 
 /**
  * The state of a breaker and how it changes; what makes it change is the breaker's. Times are monotonic milliseconds.
@@ -39,6 +36,8 @@ export class Circuit {
 
   window: RollingWindow
   consecutive = 0
+  /** What the last failure of this generation was; null: not told, or none was. */
+  failure: string | null = null
   readonly usual: Usual
   /** null until the first answer is told of. */
   stall: StallTrigger | null = null
@@ -51,7 +50,7 @@ export class Circuit {
   /** How often the belief became open since it was made or reset. */
   openCount = 0
   last: BreakerSnapshot['lastTransition'] = null
-  /** What made the belief leave closed, with the numbers of that moment; null while it is closed. */
+  /** What made the belief leave closed, and since then become open again; null while it is closed. */
   opening: Opening | null = null
   /** When the belief became closed, or else when it became open: half-open keeps it. */
   #since: number
@@ -99,7 +98,9 @@ export class Circuit {
   /** Moves the belief. Below a force nobody is told, because the effective state stays. @param waiting the names behind a stall */
   believe (to: BreakerState, cause: TransitionCause, now: number, evidence: Evidence, waiting = nobody): void {
     const from = this.belief
+    const { failure } = this
     if (to === 'open') {
+      this.opening = this.opening === null ? openingOf(this, cause, evidence, now) : openedAgain(this.opening, evidence, failure)
       this.#usualPeak = this.usual.takePeak(now)
       this.#backoff ??= new Backoff()
       this.#backoff.opens(from === 'closed', now)
@@ -107,11 +108,10 @@ export class Circuit {
       this.openCount++
     }
     if (to === 'closed') this.opening = null
-    else this.opening ??= { cause, evidence }
     if (to !== 'half-open') this.#since = now
     this.belief = to
     this.#renew(now)
-    if (this.force === null) this.#tell(from, cause, now, evidence, null, waiting)
+    if (this.force === null) this.#tell(from, cause, now, evidence, null, waiting, to === 'open' && cause !== 'stall' ? failure : null)
   }
 
   /** Commits the ends of an open time and of a force. */
@@ -176,6 +176,7 @@ export class Circuit {
     this.generation = nextSerial(this.generation)
     this.window.clear(now)
     this.consecutive = 0
+    this.failure = null
     this.stall?.end()
     if (this.belief === 'half-open') {
       if (this.probes === noProbes) this.probes = new Probes()
@@ -187,12 +188,13 @@ export class Circuit {
     this.usual.run(this.counted !== 0, now)
   }
 
-  #tell (from: BreakerState, cause: TransitionCause, now: number, evidence: Evidence, reason: string | null, waiting = nobody): void {
+  #tell (from: BreakerState, cause: TransitionCause, now: number, evidence: Evidence, reason: string | null, waiting = nobody, failure: string | null = null): void {
     const to = this.state
-    const openForMs = to === 'open' ? Math.max(0, this.refusesUntil - now) : 0
+    const openForMs = to === 'open' ? Math.max(0, Math.round(this.refusesUntil - now)) : 0
     this.last = Object.freeze({ from, to, cause, at: now })
     if (this.#onTransition === undefined) return
-    const transition = Object.freeze({ from, to, cause, at: now, generation: this.generation, evidence, openForMs, reason, waiting })
+    const facts = { from, to, cause, at: now, generation: this.generation, evidence, failure, openForMs, reason, waiting }
+    const transition = Object.freeze({ ...facts, explanation: tell(this, facts) })
     // a listener that calls back in finds its own transition told first
     if (this.#untold !== null) {
       this.#untold.push(transition)

@@ -19,6 +19,7 @@ export function snapshotOf (circuit: Circuit, outstanding: number, wouldRefuse: 
     window: Object.freeze({ seconds: window.seconds, total, failures, ratio, needed: needed(options, circuit.usual, now), buckets }),
     openedAt: circuit.openedAt,
     reopenAt: state === 'open' ? circuit.refusesUntil : null,
+    opening: circuit.opening,
     openCount: circuit.openCount,
     probes: Object.freeze({ batch, granted, inFlight, settled, failed, expired }),
     wouldRefuse,

@@ -38,12 +38,32 @@ export interface Transition {
     /** With the cause `stall` only. */
     stall?: StallEvidence
   }
-  /** How long the circuit stays open, in ms, when `to` is open; else 0. */
+  /** What the last of the failures was that opened it, of which that was told (`failing`); else null. */
+  failure: string | null
+  /** How long the circuit stays open, in whole ms, when `to` is open; else 0. */
   openForMs: number
   /** What an operator gave as the reason of a force or reset; else null. */
   reason: string | null
   /** With the cause `stall`: the names of the attempts that had waited for too long, the oldest first, at most ten; else empty. */
   waiting: readonly string[]
+  /** What has happened, and why, in a sentence. */
+  explanation: string
+}
+
+/** The trigger that opened a circuit: the numbers of that moment, and the limit that they reached. */
+export type OpeningTrigger =
+  /** `failures` in a row. */
+  | { readonly cause: 'consecutive_failures', readonly limit: number, readonly failures: number }
+  /** `failures` of `total` results within `seconds`; the ratio counts from `needed` results on. */
+  | { readonly cause: 'failure_ratio', readonly limit: number, readonly failures: number, readonly total: number, readonly seconds: number, readonly needed: number }
+  | ({ readonly cause: 'stall', readonly limit: number } & StallEvidence)
+
+/** Why a circuit is not closed; frozen. */
+export type Opening = OpeningTrigger & {
+  /** What the last of the failures was of which that was told (`failing`); null where none was, and with the cause `stall`. */
+  readonly failure: string | null
+  /** The batch of probes that opened it again last, with what the last failure among them was; null: none has. */
+  readonly again: { readonly total: number, readonly failures: number, readonly failure: string | null } | null
 }
 
 /**
@@ -149,6 +169,8 @@ export interface BreakerSnapshot<Time = number> {
   readonly openedAt: Time | null
   /** When it will admit again; null unless open. */
   readonly reopenAt: Time | null
+  /** Why it is not closed; null while it is, and below a force too where it would be. */
+  readonly opening: Opening | null
   /** How often it opened by its triggers since it was made or reset. */
   readonly openCount: number
   /** The half-open batch that runs; otherwise the last one. */

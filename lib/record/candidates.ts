@@ -1,5 +1,6 @@
+import { openedBy } from '../breaker/explanation.ts'
+import { milliseconds, plural } from '../words.ts'
 import type { Candidate, MemberNote, PassedOver, PoolNote, StoredLine } from './types.ts'
-import { milliseconds, plural } from './words.ts'
 
 /**
  * Every member as it stood, with what became of it. Those that had an attempt come as picked, whatever they would have been for the next.
@@ -11,10 +12,11 @@ export function candidatesOf (note: PoolNote, { used, passed, lookedMs }: Stored
     const over = passed.find((each) => each.index === index)
     const isUsed = used.includes(index)
     const why = isUsed ? 'picked' : over?.why ?? member.why
-    const { reopenAt, ejectedUntil, ...rest } = member
+    const { reopenAt, openedAt, ejectedUntil, ...rest } = member
     return {
       ...rest,
       reopenAt: reopenAt === null ? null : iso(reopenAt),
+      ...openedAt !== undefined && { openedAt: iso(openedAt) },
       ...ejectedUntil !== undefined && { ejectedUntil: iso(ejectedUntil) },
       why,
       used: isUsed,
@@ -32,8 +34,8 @@ function detailOf (member: MemberNote, over: PassedOver | undefined, atMs: numbe
     case 'not_needed': return `tier ${member.tier ?? 0}: the tiers before it carry all traffic`
     case 'tried': return 'had been tried for this request already'
     case 'capacity': return over === undefined ? 'had no room' : room(over)
-    case 'breaker_open': return `breaker ${opened(member)}${reopening(member, atMs)}${evidence(member)}`
-    case 'breaker_half_open': return `breaker half-open, all of its probes out${probes(member)}${evidence(member)}`
+    case 'breaker_open': return `breaker ${opened(member, atMs)}${reopening(member, atMs)}${evidence(member)}`
+    case 'breaker_half_open': return `breaker half-open${because(member)}, all of its probes out${probes(member)}${evidence(member)}`
     case 'unhealthy': return checks(member)
     case 'unchecked': return 'no health check has ended yet'
     case 'ejected': return `ejected by passive observation${member.ejectedUntil === undefined ? '' : ` for another ${milliseconds(member.ejectedUntil - atMs)}`}`
@@ -53,10 +55,14 @@ function reopening ({ reopenAt }: MemberNote, atMs: number): string {
   return reopenAt === null ? '' : `, admits again in ${milliseconds(Math.max(0, reopenAt - atMs))}`
 }
 
-function opened ({ breaker }: MemberNote): string {
-  if (breaker?.forced?.state !== 'open') return 'open'
-  return `forced open${breaker.forced.reason === null ? '' : ` (${breaker.forced.reason})`}`
+function opened (member: MemberNote, atMs: number): string {
+  const { breaker, openedAt } = member
+  const since = openedAt === undefined ? '' : ` for ${milliseconds(Math.max(0, atMs - openedAt))}`
+  if (breaker?.forced?.state !== 'open') return `open${since}${because(member)}`
+  return `forced open${since}${breaker.forced.reason === null ? '' : ` (${breaker.forced.reason})`}`
 }
+
+const because = ({ breaker }: MemberNote): string => openedBy(breaker?.opening ?? null)
 
 function evidence ({ breaker }: MemberNote): string {
   return breaker === undefined || breaker.openCount === 0 ? '' : `; it has opened ${breaker.openCount === 1 ? 'once' : `${breaker.openCount} times`}`

@@ -1,7 +1,7 @@
 import type { Reason } from '../failure.ts'
 import type { NoRetry } from '../retry/policy.ts'
 import type { Candidate, RecordedAttempt, RequestRecord, Why } from './types.ts'
-import { bytes, milliseconds, plural } from './words.ts'
+import { bytes, milliseconds, plural } from '../words.ts'
 
 type Facts = Omit<RequestRecord, 'explanation'>
 

@@ -1,6 +1,6 @@
 import { oneLine } from '../one-line.ts'
 import type { RecordedAttempt, RequestRecord } from './types.ts'
-import { bytes, milliseconds } from './words.ts'
+import { bytes, milliseconds } from '../words.ts'
 
 /** A record for people: what became of it, why, and what was believed then. Plain text that harms no terminal, at most about a hundred columns wide but for what the explanation tells. */
 export function textOf (record: RequestRecord): string {

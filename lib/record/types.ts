@@ -1,5 +1,5 @@
 import type { TimeoutOptions } from '../../config/schema.ts'
-import type { BreakerState } from '../breaker/types.ts'
+import type { BreakerState, Opening } from '../breaker/types.ts'
 import type { Evidence } from '../exchange.ts'
 import type { Outcome, Reason } from '../failure.ts'
 import type { NoRetry } from '../retry/policy.ts'
@@ -28,8 +28,10 @@ export interface MemberNote<Time = number> {
   /** Of its breaker; null: it has none. */
   readonly state: BreakerState | null
   readonly reopenAt: Time | null
+  /** When its breaker opened, or was forced; left out while it is closed. */
+  readonly openedAt?: Time
   /** Of its breaker, while that is not closed or has failures in a row. */
-  readonly breaker?: { readonly consecutiveFailures: number, readonly total: number, readonly failures: number, readonly openCount: number, readonly probes: { readonly batch: number, readonly inFlight: number, readonly settled: number, readonly failed: number }, readonly forced?: { readonly state: 'open' | 'closed', readonly reason: string | null } }
+  readonly breaker?: { readonly consecutiveFailures: number, readonly total: number, readonly failures: number, readonly openCount: number, readonly opening?: Opening, readonly probes: { readonly batch: number, readonly inFlight: number, readonly settled: number, readonly failed: number }, readonly forced?: { readonly state: 'open' | 'closed', readonly reason: string | null } }
   /** Of its checks, while it is not healthy, or would not be if it were not held. */
   readonly health?: { readonly healthy: boolean, readonly held: boolean, readonly since: string, readonly streak: number, readonly lastCheck: { readonly at: string, readonly passed: boolean, readonly status: number | null, readonly cause: string, readonly ms: number } | null }
   readonly ejectedUntil?: Time

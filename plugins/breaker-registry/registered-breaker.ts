@@ -22,8 +22,8 @@ export interface BreakerHost {
 const nobody: readonly string[] = Object.freeze([])
 
 export interface AcquiredPermit {
-  /** Gives the permit back; only the first call counts. */
-  settle (outcome: Outcome): void
+  /** Gives the permit back; only the first call counts. @param what a failure was, in a word: told with the transition that it leads to */
+  settle (outcome: Outcome, what?: string): void
 }
 
 export interface RunOptions<T> {
@@ -96,9 +96,10 @@ export class RegisteredBreaker {
     if (permit === 0) return null
     let out = true
     return {
-      settle: (outcome) => {
+      settle: (outcome, what) => {
         if (!out) return
         out = false
+        if (outcome === 'failure') this.breaker.failing(permit, what ?? null)
         this.breaker.settle(permit, outcome, this.#host.clock())
       }
     }
@@ -113,16 +114,18 @@ export class RegisteredBreaker {
     if (permit === null) throw new BreakerOpenError(this.pool, this.upstream, this.breaker.retryAfterMs(this.#host.clock()))
     // an error of the callbacks below is nobody's failure
     let outcome: Outcome = 'ignored'
+    let what: string | undefined
     try {
       const result = await attempted(fn)
       if ('error' in result) {
+        what = nameOf(result.error)
         outcome = (options.outcomeOf ?? outcomeOfError(options.signal))(result.error)
         throw result.error
       }
       outcome = options.isFailure?.(result.value) === true ? 'failure' : 'success'
       return result.value
     } finally {
-      permit.settle(outcome)
+      permit.settle(outcome, what)
     }
   }
 
@@ -163,6 +166,12 @@ async function attempted<T> (fn: () => T | PromiseLike<T>): Promise<{ value: T }
   } catch (error) {
     return { error }
   }
+}
+
+/** An error's code, or else its name: what it says may hold anything. */
+function nameOf (error: unknown): string | undefined {
+  const { code, name } = Object(error) as { code?: unknown, name?: unknown }
+  return [code, name].find((each): each is string => typeof each === 'string' && /^\w{1,64}$/.test(each))
 }
 
 const outcomeOfError = (signal: AbortSignal | undefined) => (error: unknown): Outcome => {

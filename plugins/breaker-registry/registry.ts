@@ -24,7 +24,9 @@ export interface BreakerTransition {
   readonly at: string
   /** The window, or after half-open the batch, as it was when the decision fell; with the cause `stall` the silence too. */
   readonly evidence: Transition['evidence']
-  /** How long the circuit stays open, in ms, when `to` is open; else 0. */
+  /** What the last of the failures was that opened it, or the last probe's: a reason, or `status_` and the status of an answer; null: not told, or none was. */
+  readonly failure: string | null
+  /** How long the circuit stays open, in whole ms, when `to` is open; else 0. */
   readonly openForMs: number
   readonly reason: string | null
   /**
@@ -32,6 +34,8 @@ export interface BreakerTransition {
    * with the cause `stall` the first ones that waited for too long. None for other causes.
    */
   readonly requests: readonly string[]
+  /** What has happened, and why, in a sentence. */
+  readonly explanation: string
 }
 
 export type TransitionListener = (transition: BreakerTransition) => unknown
@@ -69,10 +73,10 @@ export class BreakerRegistry {
       onTransition: (breaker, transition) => {
         const { pool, upstream } = breaker
         const requests = breaker.takeBlamed(transition)
-        const { waiting: _waiting, ...change } = transition
+        const { waiting: _waiting, explanation, ...change } = transition
         // nobody is told of a breaker that was removed
         if (this.find(pool, upstream) !== breaker) return
-        this.#events.emit(Object.freeze({ type: 'breaker_transition', pool, upstream, mode: breaker.options.mode, ...change, at: isoOf(transition.at), requests }))
+        this.#events.emit(Object.freeze({ type: 'breaker_transition', pool, upstream, mode: breaker.options.mode, ...change, at: isoOf(transition.at), requests, explanation }))
       }
     }
   }
@@ -165,8 +169,8 @@ export class BreakerRegistry {
     if (left > 0 && breaker.options.mode !== 'off') breaker.force(force.state, left, force.reason)
   }
 
-  #write ({ pool, upstream, mode, from, to, cause, generation, evidence, openForMs, reason, requests }: BreakerTransition): void {
-    const line = { pool, upstream, mode, from, to, cause, generation, ...evidence, openForMs, reason, ...requests.length > 0 && { requests } }
+  #write ({ pool, upstream, mode, from, to, cause, generation, evidence, failure, openForMs, reason, requests, explanation }: BreakerTransition): void {
+    const line = { pool, upstream, mode, from, to, cause, generation, ...evidence, failure, openForMs, reason, ...requests.length > 0 && { requests }, explanation }
     if (to === 'open') this.#log.warn(line, 'breaker_transition')
     else this.#log.info(line, 'breaker_transition')
   }

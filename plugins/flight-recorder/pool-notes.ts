@@ -60,6 +60,7 @@ export class PoolNotes {
       why: whyOf(lane, upstream, index, now),
       state,
       reopenAt: snapshot === null || snapshot.reopenAt === null ? null : tenths(epoch + snapshot.reopenAt),
+      ...snapshot !== null && opened(snapshot, epoch),
       ...snapshot !== null && { breaker: numbers(snapshot) },
       ...health !== undefined && (!health.healthy || health.held) && { health: { healthy: health.healthy, held: health.held, since: health.since, streak: health.streak, lastCheck: health.lastCheck } },
       ...ejectedUntil > now && { ejectedUntil: tenths(epoch + ejectedUntil) },
@@ -85,9 +86,15 @@ function whyOf (lane: UpstreamLane, { draining, weight, checked, healthy, ejecte
 /** The same moment reads the same each time, although two clocks tell it. */
 const tenths = (epochMs: number): number => Math.round(epochMs / 100) * 100
 
+/** A force is the latest transition for as long as it lasts: below it nobody is told of any. */
+function opened ({ force, lastTransition, openedAt }: BreakerSnapshot, epoch: number): Pick<MemberNote, 'openedAt'> {
+  const at = force?.state === 'open' ? lastTransition?.at ?? null : openedAt
+  return at === null ? {} : { openedAt: tenths(epoch + at) }
+}
+
 /** Of a breaker that has something to tell. */
-function numbers ({ consecutiveFailures, window: { total, failures }, openCount, probes: { batch, inFlight, settled, failed }, force }: BreakerSnapshot): MemberNote['breaker'] & object {
-  return { consecutiveFailures, total, failures, openCount, probes: { batch, inFlight, settled, failed }, ...force !== null && { forced: { state: force.state, reason: force.reason } } }
+function numbers ({ consecutiveFailures, window: { total, failures }, openCount, opening, probes: { batch, inFlight, settled, failed }, force }: BreakerSnapshot): MemberNote['breaker'] & object {
+  return { consecutiveFailures, total, failures, openCount, ...opening !== null && { opening }, probes: { batch, inFlight, settled, failed }, ...force !== null && { forced: { state: force.state, reason: force.reason } } }
 }
 
 /** Who would be passed over now for want of room or of a permit, of those that the roster has in. @param but the one that was picked; -1: nobody was */

@@ -71,8 +71,11 @@ export abstract class AttemptRecord implements ObservedAttempt {
     if (this.outcome !== null) return
     this.outcome = outcome
     this.settledMs = Math.round(now - this.begunAt)
-    if (outcome === 'failure' && this.#observed) this.terms.observers?.attemptFailed(this.exchange, this)
     const { status, terms: { lane } } = this
+    if (outcome === 'failure') {
+      lane.breakers[this.index]?.failing(this.permit, whatFailed(this))
+      if (this.#observed) this.terms.observers?.attemptFailed(this.exchange, this)
+    }
     const gatewayFailure = outcome === 'failure' && (status === 0 || (status >= 502 && status <= 504))
     lane.settle(this.index, this.permit, outcome, gatewayFailure, now)
     // One that fails at once must not look like the quickest of all.
@@ -87,3 +90,6 @@ export abstract class AttemptRecord implements ObservedAttempt {
     if (this.#observed) this.terms.observers?.attemptEnded(this.exchange, this)
   }
 }
+
+/** As the causes of failed health checks are spelt. */
+const whatFailed = ({ reason, status }: AttemptRecord): string | null => reason ?? (status === 0 ? null : `status_${status}`)

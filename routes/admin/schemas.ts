@@ -107,6 +107,16 @@ export const BreakerView = object({
   }),
   openedAt: nullable(time('When the circuit opened.')),
   reopenAt: nullable(time('When it admits again.')),
+  opening: nullable(Type.Object({
+    cause: Type.Enum(['consecutive_failures', 'failure_ratio', 'stall']),
+    limit: Type.Number({ description: 'That of the option that it reached.' }),
+    failure: nullable(Type.String({ description: 'What the last failure was: a reason, or status_ and a status; null where that is not known.' })),
+    again: nullable(object({
+      total: count('Results of the batch.'),
+      failures: count('Failures among them.'),
+      failure: nullable(Type.String({ description: 'What the last of them was.' }))
+    }, { description: 'The probes that opened it again last.' }))
+  }, { additionalProperties: true, description: 'Why it is not closed: the trigger, with its numbers of that moment (failures, total, seconds, needed; outstanding, oldestMs, stallAfterMs); null while it is.' })),
   openCount: count('How often it opened since it was made or reset.'),
   probes: object({
     batch: count('Results that the half-open batch wants.'),

@@ -129,7 +129,7 @@ describe('the registry', () => {
     time.now += 3000
     const [snapshot] = breakers.snapshots()
     assert.ok(snapshot !== undefined)
-    assert.deepEqual(Object.keys(snapshot), ['pool', 'upstream', 'state', 'generation', 'mode', 'consecutiveFailures', 'outstanding', 'window', 'openedAt', 'reopenAt', 'openCount', 'probes', 'wouldRefuse', 'force', 'lastTransition', 'distance', 'probesToGo', 'next', 'openFor', 'explanation'])
+    assert.deepEqual(Object.keys(snapshot), ['pool', 'upstream', 'state', 'generation', 'mode', 'consecutiveFailures', 'outstanding', 'window', 'openedAt', 'reopenAt', 'opening', 'openCount', 'probes', 'wouldRefuse', 'force', 'lastTransition', 'distance', 'probesToGo', 'next', 'openFor', 'explanation'])
     assert.deepEqual([snapshot.pool, snapshot.upstream, snapshot.state, snapshot.openCount], ['shop', 'a:1', 'open', 1])
     assert.match(snapshot.openedAt ?? '', iso)
     assert.equal(Date.parse(snapshot.reopenAt ?? '') - Date.parse(snapshot.openedAt ?? ''), 15000)
@@ -235,6 +235,19 @@ describe('run', () => {
     assert.deepEqual(await results([() => { throw notFound }, { outcomeOf }], [() => { throw new Error('down') }, { outcomeOf }]), [1, 1])
   })
 
+  it('tells the code of the error that opened the circuit, or its name, and never what it says', async () => {
+    const { app, breakers, lines } = await build({ defaults: { consecutiveFailures: 1 } })
+    const failing = (upstream: string, error: Error): Promise<unknown> => breakers.get('db', upstream).run(() => { throw error }).catch(() => {})
+    await failing('a', Object.assign(new Error('connect to secret.example'), { code: 'ECONNREFUSED' }))
+    await failing('b', new RangeError('secret'))
+    await failing('c', Object.assign(new Error('x'), { code: 'secret of ours', name: '' }))
+    assert.deepEqual(lines.filter(({ msg }) => msg === 'breaker_transition').map(({ failure }) => failure), ['ECONNREFUSED', 'RangeError', null])
+    assert.match(breakers.get('db', 'a').snapshot().explanation, /^Open after 1 failure in a row \(consecutiveFailures 1; last: ECONNREFUSED\): /)
+    breakers.get('db', 'd').acquire()?.settle('failure', 'too_slow')
+    assert.equal(breakers.get('db', 'd').snapshot().opening?.failure, 'too_slow')
+    await app.close()
+  })
+
   it('blames nobody when the caller\'s own judgement throws', async () => {
     assert.deepEqual(await results([() => 1, { isFailure: broken }], [() => { throw new Error('down') }, { outcomeOf: broken }]), [0, 0])
   })
@@ -263,9 +276,11 @@ describe('transitions of the registry', () => {
       cause: 'consecutive_failures',
       mode: 'enforce',
       evidence: { total: 5, failures: 5, ratio: 1, consecutiveFailures: 5 },
+      failure: null,
       openForMs: 15000,
       requests: [],
-      reason: null
+      reason: null,
+      explanation: 'Opened after 5 failures in a row (consecutiveFailures 5), for 15 s.'
     })
     const logged = lines.filter(({ msg }) => msg === 'breaker_transition')
     assert.deepEqual(logged.map(({ level, pool, upstream, from, to, cause }) => [level, pool, upstream, from, to, cause]), [
@@ -274,6 +289,7 @@ describe('transitions of the registry', () => {
       [30, 'shop', 'a:1', 'half-open', 'closed', 'probes_passed'],
       [30, 'shop', 'a:1', 'closed', 'closed', 'reset']
     ])
+    assert.deepEqual(told.map(({ explanation }) => explanation), logged.map(({ explanation }) => explanation))
     assert.deepEqual(told.map(({ to, reason }) => [to, reason]), [['open', null], ['half-open', null], ['closed', null], ['closed', 'to be sure']])
     await app.close()
   })

@@ -81,7 +81,7 @@ for (const order of ['before', 'after'] as const) {
     assert.deepEqual(others, [])
     assert.equal(typeof transition?.at, 'string')
     assert.deepEqual({ ...transition, at: 0, generation: 0, evidence: 0 }, {
-      seq: 1, at: 0, type: 'breaker_transition', pool: 'shop', upstream: id, from: 'closed', to: 'open', cause: 'forced', mode: 'enforce', generation: 0, evidence: 0, openForMs: 60000, reason: 'a drill', requests: []
+      seq: 1, at: 0, type: 'breaker_transition', pool: 'shop', upstream: id, from: 'closed', to: 'open', cause: 'forced', mode: 'enforce', generation: 0, evidence: 0, failure: null, openForMs: 60000, reason: 'a drill', requests: [], explanation: 'Forced open for 60 s (a drill).'
     })
     assert.deepEqual({ ...change, at: 0 }, { seq: 2, at: 0, type: 'health_changed', pool: 'shop', upstream: id, healthy: false, cause: 'connect_refused' })
     assert.equal(change?.at, app.health.get('shop', id)?.since)

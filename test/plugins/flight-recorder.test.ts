@@ -160,7 +160,7 @@ test('a flood of failures takes no more memory than it may, and what had to go i
   assert.equal(recorder.find(first.requestId), undefined)
   assert.match(recorder.whyMissing(first.requestId), /^its record has made room for newer ones: the oldest that is kept is of \d{4}-\S+ \(recorder\.maxBytes is 2097152\)$/)
   const [refused] = recorder.list({ limit: 1 })
-  assert.match(refused?.explanation ?? '', /: breaker forced open \(a drill\), admits again in /)
+  assert.match(refused?.explanation ?? '', /: breaker forced open for [\d.]+ m?s \(a drill\), admits again in /)
   recorder.configure({ enabled: false })
   recorder.configure({ maxBytes })
   assert.equal(recorder.whyMissing(refused?.requestId ?? ''), 'its record was given up, and none is kept now (recorder.maxBytes is 2097152)')

@@ -45,7 +45,7 @@ describe('the admin page', () => {
     assert.match(await rowOf(page, id).textContent() ?? '', /Breaker open consecutive failures; probes in \d+ s, at \d\d:\d\d:\d\d/)
     await page.locator('#events').getByText('Breaker open, 3 failures in a row; for 6').waitFor()
     await page.locator('#news', { hasText: `${id}: Breaker open` }).waitFor({ state: 'attached' })
-    assert.match(await (await openDetail(page, id)).textContent() ?? '', /Open after 3 failures in a row: it refuses everybody for another/)
+    assert.match(await (await openDetail(page, id)).textContent() ?? '', /Open after 3 failures in a row \(consecutiveFailures 3; last: status_500\): it refuses everybody for another/)
     // From the transition to the requests that it is for.
     const requests = app.events.since(0).events.find(({ type }) => type === 'breaker_transition')?.['requests'] as string[]
     const item = page.locator('#events > ol > li[data-tone="out"]').filter({ hasText: 'Breaker open' })

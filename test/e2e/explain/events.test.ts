@@ -6,7 +6,7 @@ import { startGateway } from '../../support/gateway.ts'
 import { rawConnect, rawRequest } from '../../support/raw-client.ts'
 import { until } from '../../support/wait.ts'
 import { get } from '../forwarder/support.ts'
-import { holding, recordNamed, scene } from './support.ts'
+import { holding, recordNamed, recordOf, scene } from './support.ts'
 
 test('a transition names the requests that failed, and each of them has a record', async (t) => {
   const { gateway } = await scene(t, (socket, { total }) => total === 2 ? send(socket, answer()) : reset(socket), { pool: { breaker: { consecutiveFailures: 3, window: { failureRatio: 0 } } } })
@@ -30,10 +30,24 @@ test('a probe that fails is named; an operator\'s act names nobody', async (t) =
   const transitions = gateway.app.events.since(0).events.filter(({ type }) => type === 'breaker_transition')
   assert.deepEqual(transitions.find(({ cause }) => cause === 'probes_failed')?.['requests'], [probe.header('x-request-id')])
   assert.deepEqual(transitions.find(({ cause }) => cause === 'open_elapsed')?.['requests'], [])
+  const failed = transitions.find(({ cause }) => cause === 'probes_failed')
+  assert.deepEqual([failed?.['failure'], failed?.['explanation']], ['connection_reset', 'Opened again after its probe failed (connection_reset), for 60 ms.'])
+  assert.match(gateway.breaker().explanation, /^Open after 1 failure in a row \(consecutiveFailures 1; last: connection_reset\), then after its probe failed \(connection_reset\): /)
   const told: unknown[] = []
   gateway.app.breakers.on('transition', ({ cause, requests }) => { told.push([cause, requests]) })
   gateway.app.breakers.find('shop', gateway.upstream().id)?.reset('a drill')
   assert.deepEqual(told, [['reset', []]])
+})
+
+test('an answer that is a failure is named by its status, and a later refusal is explained by it', async (t) => {
+  const { gateway } = await scene(t, answering({ status: 503 }), { pool: { breaker: { consecutiveFailures: 0, openMs: 30000, window: { minimumRequests: 2, failureRatio: 0.5, seconds: 30 } } } })
+  for (let i = 0; i < 2; i++) await rawRequest(gateway.port, get)
+  const event = await until(() => gateway.app.events.since(0).events.find(({ type }) => type === 'breaker_transition'))
+  assert.equal(event['failure'], 'status_503')
+  const why = 'after 2 of 2 requests failed within 30 s (failureRatio 0.5, from 2 requests on; last: status_503)'
+  assert.ok(String(event['explanation']).startsWith(`Opened ${why}, for `), String(event['explanation']))
+  assert.ok(Number.isInteger(event['openForMs']))
+  assert.ok((await recordOf(gateway, await rawRequest(gateway.port, get))).explanation.includes(` ${why}, admits again in `))
 })
 
 test('a time of shedding is one story with a begin and an end, however many requests there were', async (t) => {

@@ -128,9 +128,11 @@ const cases: Record<Reason, Case> = {
       await rawRequest(gateway.port, get)
       return recordOf(gateway, await rawRequest(gateway.port, get))
     },
-    says: /^The breakers of pool shop let nobody through: 127\.0\.0\.1:\d+: breaker open, admits again in (30|29[\d.]*) s; it has opened once\.$/,
+    says: /^The breakers of pool shop let nobody through: 127\.0\.0\.1:\d+: breaker open for [\d.]+ m?s after 1 failure in a row \(consecutiveFailures 1; last: connection_reset\), admits again in (30|29[\d.]*) s; it has opened once\.$/,
     check: ({ at, candidates: [only] }) => {
       assert.equal(only?.state, 'open')
+      assert.deepEqual(only.breaker?.opening, { cause: 'consecutive_failures', limit: 1, failures: 1, failure: 'connection_reset', again: null })
+      assert.ok(Date.parse(only.openedAt ?? '') <= Date.parse(at) + 100)
       assert.ok(Math.abs(Date.parse(only.reopenAt ?? '') - Date.parse(at) - 30000) < 2000)
     }
   },

@@ -26,6 +26,7 @@ export class FakeBreaker implements SelectBreaker {
   wouldAdmit (): boolean { return this.would }
   retryAfterMs (): number { return this.afterMs }
   settle (permit: number, outcome: Outcome): void { this.settled.push([permit, outcome]) }
+  failing (): void {}
   admit (): number {
     this.admits++
     return this.permit

@@ -47,13 +47,13 @@ describe('an outage', () => {
     const rig = new Rig().trip().wait(30000)
     assert.equal(rig.snapshot.openFor?.overdue, false)
     assert.deepEqual(rig.wait(1000).snapshot.openFor, { ms: 31000, configuredMs: 15000, reopened: 0, overdue: true })
-    assert.match(said(rig), /^Half-open after 5 failures in a row: 0 of 1 probe have a result\. .* Overdue: not closed for 31 s with an open time of 15 s; no request has come to try it\.$/)
+    assert.match(said(rig), /^Half-open after 5 failures in a row \(consecutiveFailures 5\): 0 of 1 probe have a result\. .* Overdue: not closed for 31 s with an open time of 15 s; no request has come to try it\.$/)
   })
 
   it('says that its probes failed, and counts from the first opening', () => {
     const rig = new Rig().trip().wait(15000).play('F').wait(30000).play('F')
     assert.deepEqual(rig.snapshot.openFor, { ms: 45000, configuredMs: 15000, reopened: 2, overdue: true })
-    assert.match(said(rig), /^Open after 5 failures in a row: it refuses everybody for another 60 s, then probes try it\. Overdue: .*; its probes failed 2 times\.$/)
+    assert.match(said(rig), /^Open after 5 failures in a row \(consecutiveFailures 5\), then after its probe failed: it refuses everybody for another 60 s, then probes try it\. Overdue: .*; its probes failed 2 times\.$/)
     rig.wait(60000).play('S')
     assert.equal(rig.snapshot.openFor, null)
     assert.deepEqual(rig.trip().snapshot.openFor, { ms: 0, configuredMs: 15000, reopened: 0, overdue: false })
@@ -71,17 +71,17 @@ describe('the explanation', () => {
     assert.equal(said(new Rig().play('FF')), 'Closed. 3 more failures in a row would open it (2 of 5 so far). 8 more failures within 60 s would reach the ratio 0.5 (2 of 2 so far).')
     assert.equal(said(new Rig({ consecutiveFailures: 0, window: { failureRatio: 0 } })), 'Closed. No further failures open it now.')
     assert.equal(said(new Rig({ mode: 'off' })), 'Off: it counts nothing and refuses nobody.')
-    assert.match(said(new Rig({ mode: 'observe' }).trip()), /^Open after 5 failures in a row: .* Observe mode: it refuses nobody\.$/)
+    assert.match(said(new Rig({ mode: 'observe' }).trip()), /^Open after 5 failures in a row \(consecutiveFailures 5\): .* Observe mode: it refuses nobody\.$/)
     const probing = new Rig({ halfOpen: { probes: 5 }, window: { failureRatio: 0.5 } }).trip().wait(15000).play('SF')
-    assert.equal(said(probing), 'Half-open after 5 failures in a row: 2 of 5 probes have a result, 1 failed. 2 more successes would close it, 2 more failures would open it again.')
+    assert.equal(said(probing), 'Half-open after 5 failures in a row (consecutiveFailures 5): 2 of 5 probes have a result, 1 failed. 2 more successes would close it, 2 more failures would open it again.')
   })
 
   it('says by what an open circuit left closed, also when its probes have failed since', () => {
     const rig = new Rig({ consecutiveFailures: 0 }).play('SFSFSFSFSF')
-    assert.match(said(rig), /^Open after 5 of 10 requests failed: it refuses/)
-    assert.match(said(rig.wait(15000).play('F')), /^Open after 5 of 10 requests failed: it refuses/)
+    assert.match(said(rig), /^Open after 5 of 10 requests failed within 60 s \(failureRatio 0\.5, from 10 requests on\): it refuses/)
+    assert.match(said(rig.wait(15000).play('F')), /^Open after 5 of 10 requests failed within 60 s \(failureRatio 0\.5, from 10 requests on\), then after its probe failed: it refuses/)
     rig.breaker.reset(rig.now, null)
-    assert.match(said(rig.play('FFFFFFFFFF')), /^Open after 10 of 10 requests failed: it refuses/)
+    assert.match(said(rig.play('FFFFFFFFFF')), /^Open after 10 of 10 requests failed within 60 s \(failureRatio 0\.5, from 10 requests on\): it refuses/)
   })
 
   it('tells what is below a force', () => {

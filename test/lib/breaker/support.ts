@@ -58,6 +58,14 @@ export class Rig {
     this.breaker.settle(permit, outcome, this.now)
   }
 
+  /** Admits and settles one request, which fails like this. */
+  fail (what: string): this {
+    const permit = this.admit()
+    this.breaker.failing(permit, what)
+    this.settle(permit, 'failure')
+    return this
+  }
+
   /** Steps the clock and lets time have its effect. */
   wait (ms: number): this {
     this.now += ms

@@ -2,7 +2,7 @@
 
 /** Below a second in ms, with a digit behind the point where there is not much before it; above it in seconds. */
 export function milliseconds (ms: number): string {
-  if (Math.abs(ms) >= 1000) return `${Math.round(ms / 100) / 10} s`
+  if (Math.abs(ms) >= 999.5) return `${Math.round(ms / 100) / 10} s`
   return `${Math.abs(ms) < 10 ? Math.round(ms * 10) / 10 : Math.round(ms)} ms`
 }
 
