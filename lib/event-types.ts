@@ -22,11 +22,11 @@ export const eventTypes = {
   discovery_failed: 'A source has failed, and why.',
   discovery_refused: 'A list was not taken because of what is in it; the last good one stays.',
   discovery_recovered: 'It gives lists again.',
-  config_reloaded: 'Another configuration is in force: its version, who asked, what differs.',
-  config_rejected: 'A configuration was refused, with everything that is wrong with it.',
+  config_reloaded: 'Another configuration is in force: its version, what made it be read, the reason that was given, what differs.',
+  config_rejected: 'A configuration was refused, with everything that is wrong with it and the reason that was given for the reload.',
   certificates_reloaded: 'The certificates of the listener were read again.',
   certificates_rejected: 'They were, and are wrong; those that were in use stay.',
-  admin_write: 'An operator did something, with the reason that was given.',
+  admin_write: 'An operator did something: what, the reason that was given, and the address that it came from.',
   webhook_failing: 'Events cannot be delivered to the webhook; they are kept and tried again.',
   webhook_recovered: 'They can be again: how long it lasted, and how many had been dropped.'
 } as const

@@ -48,10 +48,10 @@ export type Verdict = { readonly valid: true, readonly diff: ConfigChange } | { 
 /** What made somebody ask for a reload. */
 export type ReloadCause = 'signal' | 'file' | 'admin' | 'code'
 
-/** What became of a reload; frozen, emitted once it is so. */
+/** What became of a reload; frozen, emitted once it is so. `reason`: what operators gave for it, of all whom it served; null: none did. */
 export type ConfigEvent =
-  | { readonly type: 'config_reloaded', readonly at: string, readonly version: number, readonly cause: ReloadCause, readonly diff: ConfigChange }
-  | { readonly type: 'config_rejected', readonly at: string, readonly version: number, readonly cause: ReloadCause, readonly errors: readonly Problem[] }
+  | { readonly type: 'config_reloaded', readonly at: string, readonly version: number, readonly cause: ReloadCause, readonly reason: string | null, readonly diff: ConfigChange }
+  | { readonly type: 'config_rejected', readonly at: string, readonly version: number, readonly cause: ReloadCause, readonly reason: string | null, readonly errors: readonly Problem[] }
 
 export interface ConfigurationView {
   /** Counts the configurations that were in force. */
@@ -61,7 +61,7 @@ export interface ConfigurationView {
   readonly file: string | null
   readonly watched: boolean
   /** The latest one that was refused, until one is taken. */
-  readonly rejected: { readonly at: string, readonly cause: ReloadCause, readonly errors: readonly Problem[] } | null
+  readonly rejected: { readonly at: string, readonly cause: ReloadCause, readonly reason: string | null, readonly errors: readonly Problem[] } | null
 }
 
 export interface Configuration {
@@ -74,8 +74,8 @@ export interface Configuration {
    * included. Changes nothing. Text is taken as it is: variables are not looked up for it.
    */
   validate (input?: unknown): Verdict
-  /** Reads the source again, and swaps what it gives in, after those asked for before. What is wrong changes nothing. Never rejects. */
-  reload (cause: ReloadCause): Promise<Verdict>
+  /** Reads the source again, and swaps what it gives in, after those asked for before. What is wrong changes nothing. Never rejects. @param reason an operator's */
+  reload (cause: ReloadCause, reason?: string | null): Promise<Verdict>
   /** Swaps a configuration in that code gives, likewise. */
   apply (input: unknown): Promise<Verdict>
   /** Calls `fn` on each event until the returned function is called. A listener that throws is logged and harms nobody. */
@@ -87,6 +87,9 @@ declare module 'fastify' {
     configuration: Configuration
   }
 }
+
+/** Of operators whom one reload serves. */
+const maxReasons = 10
 
 const configuration: FastifyPluginAsync<ConfigurationOptions> = async (app, { config, parse, diff }) => {
   const emitter = new Emitter<ConfigEvent>((err) => { app.log.error({ err, source: 'configuration' }, 'listener_failed') })
@@ -102,7 +105,7 @@ const configuration: FastifyPluginAsync<ConfigurationOptions> = async (app, { co
   /** One after the other. */
   let latest: Promise<unknown> = Promise.resolve()
   /** A reload from the source that has not had its turn yet. */
-  let waiting: Promise<Verdict> | null = null
+  let waiting: { readonly verdict: Promise<Verdict>, readonly reasons: Set<string> } | null = null
 
   /** @throws Rejection */
   function judge (make: () => Config): { next: Config, change: ConfigChange, swapRoutes: () => void } {
@@ -166,41 +169,48 @@ const configuration: FastifyPluginAsync<ConfigurationOptions> = async (app, { co
     current = next
   }
 
-  async function swap (cause: ReloadCause, make: () => Config): Promise<Verdict> {
+  async function swap (cause: ReloadCause, make: () => Config, reasons: ReadonlySet<string>): Promise<Verdict> {
+    const given = (): string | null => reasons.size === 0 ? null : Array.from(reasons).join('; ')
     try {
       const changed = await change(make)
+      const reason = given()
       const at = new Date().toISOString()
       version++
       loadedAt = at
       rejected = null
       watch()
-      app.log.info({ version, cause, diff: changed }, 'config_reloaded')
-      emitter.emit(Object.freeze({ type: 'config_reloaded', at, version, cause, diff: changed }))
+      app.log.info({ version, cause, reason, diff: changed }, 'config_reloaded')
+      emitter.emit(Object.freeze({ type: 'config_reloaded', at, version, cause, reason, diff: changed }))
       return { valid: true, diff: changed }
     } catch (error) {
       const { errors } = rejectionOf(error)
       const at = new Date().toISOString()
-      rejected = Object.freeze({ at, cause, errors })
-      app.log.error({ version, cause, errors }, 'config_rejected')
-      emitter.emit(Object.freeze({ type: 'config_rejected', at, version, cause, errors }))
+      const reason = given()
+      rejected = Object.freeze({ at, cause, reason, errors })
+      app.log.error({ version, cause, reason, errors }, 'config_rejected')
+      emitter.emit(Object.freeze({ type: 'config_rejected', at, version, cause, reason, errors }))
       return { valid: false, errors }
     }
   }
 
-  function enqueue (cause: ReloadCause, make: () => Config): Promise<Verdict> {
-    const swapped = latest.then(() => swap(cause, make))
+  function enqueue (cause: ReloadCause, make: () => Config, reasons: ReadonlySet<string> = new Set()): Promise<Verdict> {
+    const swapped = latest.then(() => swap(cause, make, reasons))
     latest = swapped
     return swapped
   }
 
   /** The source is read when it is this one's turn: whoever asks while one waits is served by it. */
-  function enqueueSource (cause: ReloadCause): Promise<Verdict> {
-    if (waiting !== null) return waiting
-    const asked = enqueue(cause, () => {
-      waiting = null
-      return fromSource()
-    }).finally(() => { if (waiting === asked) waiting = null })
-    return waiting = asked
+  function enqueueSource (cause: ReloadCause, reason: string | null = null): Promise<Verdict> {
+    if (waiting === null) {
+      const reasons = new Set<string>()
+      const verdict = enqueue(cause, () => {
+        waiting = null
+        return fromSource()
+      }, reasons).finally(() => { if (waiting?.verdict === verdict) waiting = null })
+      waiting = { verdict, reasons }
+    }
+    if (reason !== null && waiting.reasons.size < maxReasons) waiting.reasons.add(reason)
+    return waiting.verdict
   }
 
   /** A certificate that was there when the configuration was judged may be gone now. */

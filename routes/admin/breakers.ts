@@ -22,7 +22,7 @@ export function breakerRoutes (app: FastifyInstance, source: FastifyInstance): v
     const breaker = find(request.params)
     const reason = request.body.reason ?? null
     breaker.reset(reason)
-    recordWrite(source, { action: 'breaker_reset', ...request.params, reason })
+    recordWrite(source, request, { action: 'breaker_reset', ...request.params, reason })
     return breaker.snapshot()
   })
 
@@ -33,7 +33,7 @@ export function breakerRoutes (app: FastifyInstance, source: FastifyInstance): v
     const { state, ttlMs, reason = null } = request.body
     if (state !== 'auto' && breaker.breaker.mode === 'off') throw new AdminError(409, 'this breaker is off: there is nothing to force')
     breaker.force(state, ttlMs, reason)
-    recordWrite(source, { action: 'breaker_force', ...request.params, reason, state, ...(ttlMs !== undefined && { ttlMs }) })
+    recordWrite(source, request, { action: 'breaker_force', ...request.params, reason, state, ...(ttlMs !== undefined && { ttlMs }) })
     return breaker.snapshot()
   })
 }

@@ -23,9 +23,10 @@ export function configRoutes (app: FastifyInstance, source: FastifyInstance, con
   write(app, '/config/reload', {
     summary: 'Read the configuration again and swap it in', body: ReasonBody, reply: ConfigValid, replies: { 422: ConfigInvalid }
   }, async (request, reply) => {
-    const verdict = await source.configuration.reload('admin')
-    // what was refused has an event of its own, config_rejected
-    if (verdict.valid) recordWrite(source, { action: 'config_reload', reason: request.body.reason ?? null })
+    const { reason = null } = request.body
+    const verdict = await source.configuration.reload('admin', reason)
+    // what was refused has an event of its own, config_rejected, with the reason
+    if (verdict.valid) recordWrite(source, request, { action: 'config_reload', reason })
     return answer(reply, verdict)
   })
 }

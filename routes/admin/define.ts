@@ -1,6 +1,7 @@
-import type { FastifyInstance, RouteGenericInterface, RouteHandlerMethod, RawServerDefault, RawRequestDefaultExpression, RawReplyDefaultExpression } from 'fastify'
+import type { FastifyInstance, FastifyRequest, RouteGenericInterface, RouteHandlerMethod, RawServerDefault, RawRequestDefaultExpression, RawReplyDefaultExpression } from 'fastify'
 import type { Static, TSchema } from 'typebox'
 import type { EventType } from '../../lib/event-types.ts'
+import { parseAddress } from '../../lib/http/address.ts'
 import { requireJson } from './guard.ts'
 import { Problem } from './schemas.ts'
 
@@ -55,10 +56,11 @@ export interface AdminWrite {
   ttlMs?: number
 }
 
-/** Every write leaves a line in the log and, where there is a journal, an event in it. */
-export function recordWrite (source: FastifyInstance, done: AdminWrite): void {
+/** Every write leaves a line in the log and, where there is a journal, an event in it, which say where it came from. */
+export function recordWrite (source: FastifyInstance, { ip }: Pick<FastifyRequest, 'ip'>, done: AdminWrite): void {
   const target = [done.pool, done.upstream].filter((name) => name !== undefined).join('/')
-  const event = { ...done, ...target !== '' && { target } }
+  // A Unix socket has no address.
+  const event = { ...done, ...target !== '' && { target }, client_ip: ip ? parseAddress(ip)?.toString() ?? ip : null }
   source.log.info(event, 'admin_write')
   if (source.hasDecorator('events')) source.events.record('admin_write' satisfies EventType, event)
 }

@@ -12,7 +12,7 @@ export function discoveryRoutes (app: FastifyInstance, source: FastifyInstance):
   }, async (request) => {
     const { pool } = request.params
     if (!source.discovery.refresh(pool)) throw new AdminError(404, `there is no pool "${pool}" with discovery`)
-    recordWrite(source, { action: 'discovery_refresh', pool, reason: request.body.reason ?? null })
+    recordWrite(source, request, { action: 'discovery_refresh', pool, reason: request.body.reason ?? null })
     return source.discovery.view().find((each) => each.pool === pool)
   })
 }

@@ -16,7 +16,7 @@ export function healthRoutes (app: FastifyInstance, source: FastifyInstance): vo
       throw new AdminError(404, known ? `pool "${pool}" has no upstream "${upstream}"` : `no upstream of a pool "${pool}" is checked`)
     }
     const check = await source.health.checkNow(pool, upstream)
-    recordWrite(source, { action: 'health_check', pool, upstream, reason: request.body.reason ?? null })
+    recordWrite(source, request, { action: 'health_check', pool, upstream, reason: request.body.reason ?? null })
     return { ...source.health.get(pool, upstream), check }
   })
 }

@@ -67,7 +67,7 @@ export function poolRoutes (app: FastifyInstance, source: FastifyInstance): void
     const { params: { pool, upstream }, body: { ttlMs = 0, reason = null } } = request
     found(pool, upstream)
     source.pools.setDraining(pool, upstream, true, { ttlMs, reason })
-    recordWrite(source, { action: 'upstream_drain', pool, upstream, reason, ...ttlMs > 0 && { ttlMs } })
+    recordWrite(source, request, { action: 'upstream_drain', pool, upstream, reason, ...ttlMs > 0 && { ttlMs } })
     return viewOf(found(pool, upstream))
   })
 
@@ -77,7 +77,7 @@ export function poolRoutes (app: FastifyInstance, source: FastifyInstance): void
     const { params: { pool, upstream }, body: { reason = null } } = request
     found(pool, upstream)
     source.pools.setDraining(pool, upstream, false, { reason })
-    recordWrite(source, { action: 'upstream_ready', pool, upstream, reason })
+    recordWrite(source, request, { action: 'upstream_ready', pool, upstream, reason })
     return viewOf(found(pool, upstream))
   })
 }

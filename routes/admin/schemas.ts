@@ -287,7 +287,7 @@ export const ConfigView = Type.Object({
     loadedAt: time('Since when.'),
     file: nullable(Type.String({ description: 'Where it came from.' })),
     watched: Type.Boolean({ description: 'A change of the file is taken by itself.' }),
-    rejected: nullable(object({ at: time('When.'), cause: Type.String(), errors: configErrors }, { description: 'The latest one that was refused, until one is taken.' })),
+    rejected: nullable(object({ at: time('When.'), cause: Type.String(), reason: nullable(Type.String({ description: 'What an operator gave for it.' })), errors: configErrors }, { description: 'The latest one that was refused, until one is taken.' })),
     certificates: Type.Array(object({
       file: Type.String({ description: 'File that it was read from.' }),
       names: Type.Array(Type.String(), { description: 'Names that it is chosen by; the first certificate also where no name fits.' }),

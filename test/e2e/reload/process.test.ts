@@ -88,7 +88,7 @@ test('the admin routes judge, compare and reload', async (t) => {
   match(String(wrong.json['errors'][0].path), /^pools/)
 
   writeFileSync(file, '{')
-  const refused = await running.admin('/config/reload', {})
+  const refused = await running.admin('/config/reload', { reason: 'a new disk' })
   equal(refused.status, 422)
   ok(refused.json['errors'].length > 0)
   equal((await running.get()).text, 'a')
@@ -98,7 +98,11 @@ test('the admin routes judge, compare and reload', async (t) => {
   equal(taken.status, 200)
   await untilServedBy(running, 'b')
   const { json } = await running.admin('/events')
-  const types = (json['events'] as Array<Record<string, unknown>>).map(({ type }) => type)
+  const events = json['events'] as Array<Record<string, unknown>>
+  const types = events.map(({ type }) => type)
+  deepEqual(events.filter(({ type }) => /^config_|^admin_/.test(String(type))).map(({ type, reason, cause, client_ip }) => [type, reason, cause ?? client_ip]), [
+    ['config_rejected', 'a new disk', 'admin'], ['config_reloaded', 'a is old', 'admin'], ['admin_write', 'a is old', '127.0.0.1']
+  ], 'each with the reason that the operator gave')
   equal(types.filter((type) => type === 'admin_write').length, 1, 'what was refused was not done')
   for (const type of ['config_rejected', 'config_reloaded', 'admin_write', 'members_changed']) ok(types.includes(type), type)
 })

@@ -151,6 +151,29 @@ test('what is wrong changes nothing, and is told whole', async (t) => {
   equal(app.configuration.view().rejected, null)
 })
 
+test('a reload tells the reasons of all whom it serves, taken or refused', async (t) => {
+  const a = await named(t, 'a')
+  const gateway = await gatewayOf(t, { shop: poolOf(a) })
+  const { configuration, events } = gateway.app
+  let broken = true
+  const load = (): typeof configuration.current => {
+    if (broken) throw new Error('it is half written')
+    return configuration.current
+  }
+  configuration.follow({ file: null, load })
+  const told = (type: string): unknown => events.since(0).events.findLast((event) => event.type === type)?.['reason']
+  await Promise.all([configuration.reload('signal'), configuration.reload('admin', 'a new disk'), configuration.reload('admin', 'a drill'), configuration.reload('admin', 'a new disk')])
+  equal(told('config_rejected'), 'a new disk; a drill')
+  equal(configuration.view().rejected?.reason, 'a new disk; a drill')
+  equal(gateway.lines.find('config_rejected')?.['reason'], 'a new disk; a drill')
+  equal(events.since(0).events.filter(({ type }) => type === 'config_rejected').length, 1)
+  await configuration.reload('signal')
+  equal(told('config_rejected'), null)
+  broken = false
+  await configuration.reload('admin', 'it is whole')
+  equal(told('config_reloaded'), 'it is whole')
+})
+
 test('options of the listener are refused with their paths', async (t) => {
   const gateway = await gatewayOf(t, { shop: poolOf(await named(t, 'a')) })
   const verdict = await gateway.app.configuration.apply({ ...base, server: { maxHeaderBytes: 2048, maxBodyBytes: 10 }, pools: gateway.app.configuration.current.pools })

@@ -9,7 +9,7 @@ import { post, source, withAdmin } from './fixtures.ts'
 const writesOf = (app: FastifyInstance) =>
   app.events.since(0).events.filter(({ type }) => type === 'admin_write').map(({ seq: _seq, at: _at, type: _type, ...rest }) => rest)
 
-const target = { pool: 'shop', upstream: '127.0.0.1:9', target: 'shop/127.0.0.1:9' }
+const target = { pool: 'shop', upstream: '127.0.0.1:9', target: 'shop/127.0.0.1:9', client_ip: '127.0.0.1' }
 
 test('a breaker is forced, and reset', async (t) => {
   const app = await withAdmin(t)
@@ -54,7 +54,7 @@ test('an upstream is drained and taken back', async (t) => {
   assert.deepEqual([drained.statusCode, drained.json().upstream, drained.json().draining, upstream.draining], [200, upstream.id, true, true])
   const back = await post(app, `${path}/ready`)
   assert.deepEqual([back.statusCode, back.json().draining, upstream.draining], [200, false, false])
-  const named = { pool: 'users', upstream: upstream.id, target: `users/${upstream.id}` }
+  const named = { pool: 'users', upstream: upstream.id, target: `users/${upstream.id}`, client_ip: '127.0.0.1' }
   assert.deepEqual(writesOf(app), [
     { action: 'upstream_drain', ...named, reason: 'disk is full' },
     { action: 'upstream_ready', ...named, reason: null }
