@@ -159,9 +159,8 @@ export async function play (drill: Drill, options: PlayOptions): Promise<boolean
   } catch (error) {
     throw lost.aborted && !userStopped.aborted ? lost.reason : error
   } finally {
-    load?.stop()
     await release()
-    await watch?.end()
+    await Promise.all([load?.end(), watch?.end()])
   }
 }
 

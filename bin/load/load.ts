@@ -54,6 +54,8 @@ export interface Load {
   result: Promise<LoadResult>
   /** Sends nothing more; the result is of what was sent. */
   stop: () => void
+  /** Ends at once, whatever is under way: there may be no result. */
+  end: () => Promise<unknown>
 }
 
 type Message = { type: 'started', at: number } | { type: 'result', result: LoadResult }
@@ -74,5 +76,5 @@ export async function startLoad (options: LoadOptions): Promise<Load> {
   // Whoever awaits it is told; nobody may, where something else has failed before.
   result.catch(() => {})
   const startedAt = await Promise.race([begun, result.then(({ startedAt: at }) => at)])
-  return { startedAt, result, stop: () => worker.postMessage('stop', []) }
+  return { startedAt, result, stop: () => worker.postMessage('stop', []), end: () => worker.terminate() }
 }

@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict'
 import { after, describe } from 'node:test'
 import { startUpstream } from '../../bin/scripted-upstream.ts'
+import { rawRequest } from '../support/raw-client.ts'
 import { until } from '../support/wait.ts'
 import { closeBrowser, inBrowser, open, openDetail, rowOf, startShown } from './support.ts'
 
@@ -116,14 +117,19 @@ describe('the admin page', () => {
   })
 
   inBrowser('takes whatever comes for text', async (t) => {
-    const { app, url } = await startShown(t, { pools: { shop: { health: { enabled: false }, upstreams: [{ url: `unix:/run/${encodeURIComponent('<b>x')}.sock` }, { url: 'http://127.0.0.1:9' }] } } })
+    const { app, url, port } = await startShown(t, { pools: { shop: { health: { enabled: false }, upstreams: [{ url: `unix:/run/${encodeURIComponent('<b>x')}.sock` }, { url: 'http://127.0.0.1:9' }] } } })
     const [first, second] = app.pools.get('shop')!.upstreams
     app.breakers.find('shop', first!.id)?.force('open', 60000, hostile)
     app.pools.setDraining('shop', second!.id, true, { reason: hostile })
+    app.events.record('config_rejected', { errors: [{ path: hostile, message: hostile }] })
+    const path = '/<img/src=x/onerror=globalThis.hacked=true>'
+    await rawRequest(port, `GET ${path} HTTP/1.1\r\nHost: shop\r\nX-Hostile: ${hostile}\r\n\r\n`)
     app.events.record(hostile, { pool: hostile, upstream: hostile, [hostile]: hostile })
     app.events.record('breaker_transition', { pool: hostile, upstream: hostile, mode: hostile, from: 'closed', to: hostile, cause: hostile, requests: [hostile, { toString: hostile }] })
     const { page } = await open(url)
     await page.locator('#events').getByText(hostile).first().waitFor()
+    await page.locator('#events').getByText(`Configuration refused: ${hostile} ${hostile}`).waitFor()
+    await page.getByRole('button', { name: `GET ${path}` }).click()
     await page.locator('#events').getByText('1 request', { exact: true }).click()
     await page.locator('#events').getByRole('button', { name: hostile }).waitFor()
     assert.match(await rowOf(page, '127.0.0.1:9').textContent() ?? '', /Draining until taken back \(<img/)

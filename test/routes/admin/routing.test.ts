@@ -128,6 +128,21 @@ test('a split tells which pool has the request and what decided, where that is c
   assert.deepEqual(await decided('/request', { client: '10.0.0.1' }), [null, 'request', null])
 })
 
+test('others have their turn while a large table is written', async (t) => {
+  const routes = Array.from({ length: 1000 }, (_, at) => ({ path: `/r${at}`, pool: 'shop' }))
+  const app = await withRoutes(t, routes)
+  await app.ready()
+  let turns = 0
+  let over = false
+  const turn = (): void => { if (!over) setImmediate(() => { turns++; turn() }) }
+  turn()
+  const { statusCode, headers, body } = await app.inject('/routes')
+  over = true
+  assert.ok(turns >= 5, `${turns} turns`)
+  assert.deepEqual([statusCode, headers['content-type']], [200, 'application/json; charset=utf-8'])
+  assert.deepEqual((JSON.parse(body) as { routes: Array<{ path: string }> }).routes.map(({ path }) => path).toSorted(), routes.map(({ path }) => path).toSorted())
+})
+
 test('where no route takes it, that is answered as the client would be told, with what was tried', async (t) => {
   const app = await withRoutes(t, [{ path: '/a', pool: 'shop', methods: ['GET'] }, { path: '/a', pool: 'shop', methods: ['PUT'], headers: { 'x-v': '1' } }])
   const none = await ask(app, { path: '/b' })
