@@ -10,7 +10,7 @@ import { Journal, type JournalEvent, type JournalPage } from '../lib/journal.ts'
 import type { BreakerTransition } from './breaker-registry.ts'
 import type { ConfigEvent } from './configuration.ts'
 import type { DiscoveryEvent } from './discovery.ts'
-import type { HealthChange, RemovalHeld } from './health-polling.ts'
+import type { CheckTrouble, HealthChange, RemovalHeld } from './health-polling.ts'
 import type { CertificatesEvent } from './listener.ts'
 import type { LifecycleEvent } from './lifecycle.ts'
 import type { ShedEvent } from './load-shedding.ts'
@@ -50,7 +50,7 @@ declare module 'fastify' {
 const eventJournal: FastifyPluginAsync<EventJournalOptions> = async (app, options) => {
   const journal = new Journal(options.capacity)
   const listeners = new Emitter<JournalEvent>((err) => { app.log.error({ err, source: 'event-journal' }, 'listener_failed') })
-  const sources = new Map<'breakers' | 'configuration' | 'discovery' | 'health' | 'held' | 'lifecycle' | 'listener' | 'pools' | 'shedding', () => void>()
+  const sources = new Map<'breakers' | 'configuration' | 'discovery' | 'health' | 'held' | 'trouble' | 'lifecycle' | 'listener' | 'pools' | 'shedding', () => void>()
 
   function record (type: string, fields: Readonly<Record<string, unknown>> = {}): JournalEvent {
     const { at } = fields
@@ -59,13 +59,14 @@ const eventJournal: FastifyPluginAsync<EventJournalOptions> = async (app, option
     return event
   }
 
-  const follow = (event: BreakerTransition | HealthChange | RemovalHeld | PoolEvent | DiscoveryEvent | ConfigEvent | CertificatesEvent | ShedEvent | LifecycleEvent): void => { record(event.type satisfies EventType, { ...event }) }
+  const follow = (event: BreakerTransition | HealthChange | RemovalHeld | CheckTrouble | PoolEvent | DiscoveryEvent | ConfigEvent | CertificatesEvent | ShedEvent | LifecycleEvent): void => { record(event.type satisfies EventType, { ...event }) }
 
   /** As early as possible, so that nothing is missed, and again when the app is ready, for what was registered after us. */
   function connect (): void {
     if (app.hasDecorator('breakers') && !sources.has('breakers')) sources.set('breakers', app.breakers.on('transition', follow))
     if (app.hasDecorator('health') && !sources.has('health')) sources.set('health', app.health.on('change', follow))
     if (app.hasDecorator('health') && !sources.has('held')) sources.set('held', app.health.on('held', follow))
+    if (app.hasDecorator('health') && !sources.has('trouble')) sources.set('trouble', app.health.on('trouble', follow))
     if (app.hasDecorator('discovery') && !sources.has('discovery')) sources.set('discovery', app.discovery.on('change', follow))
     if (app.hasDecorator('configuration') && !sources.has('configuration')) sources.set('configuration', app.configuration.on('event', follow))
     if (app.hasDecorator('listener') && !sources.has('listener')) sources.set('listener', app.listener.on('event', follow))

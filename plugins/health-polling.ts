@@ -7,7 +7,7 @@ import createError from '@fastify/error'
 import fp from 'fastify-plugin'
 import { monotonic, type Clock } from '../lib/clock.ts'
 import { Emitter } from '../lib/emitter.ts'
-import type { FailedCause, HealthCause } from '../lib/health/cause.ts'
+import type { CheckCause, FailedCause, HealthCause } from '../lib/health/cause.ts'
 import { RemovalLimit } from '../lib/health/removal.ts'
 import { systemRandom, type Random } from '../lib/random.ts'
 import { Tracker, type TrackerContext } from './health-polling/tracker.ts'
@@ -52,6 +52,23 @@ export interface RemovalHeld {
   readonly at: string
 }
 
+/**
+ * What checks found that changes no belief: the first one of an upstream failed, which counted as unhealthy before (`health_first_check_failed`);
+ * or they say nothing about it, by our own fault (`health_check_inconclusive`), which is told once, until one says something. Frozen.
+ */
+export interface CheckTrouble {
+  readonly type: 'health_first_check_failed' | 'health_check_inconclusive'
+  readonly pool: string
+  readonly upstream: string
+  readonly cause: CheckCause
+  /** What the error said; null: there was none. */
+  readonly error: string | null
+  /** ISO 8601. */
+  readonly at: string
+}
+
+const newsOf = { change: ['health_changed'], held: ['health_removal_held'], trouble: ['health_first_check_failed', 'health_check_inconclusive'] } as const
+
 export interface Health {
   /** Every upstream of every pool, in the pools' order; frozen copies. */
   list (): readonly HealthView[]
@@ -67,6 +84,8 @@ export interface Health {
   on (type: 'change', fn: (change: HealthChange) => unknown): () => void
   /** The same, on each member that is held back. */
   on (type: 'held', fn: (held: RemovalHeld) => unknown): () => void
+  /** The same, on each check that has found such a thing. */
+  on (type: 'trouble', fn: (trouble: CheckTrouble) => unknown): () => void
   /** Begins to poll. Called by the plugin when the app is ready; again it does nothing. */
   start (): void
   /**
@@ -97,8 +116,8 @@ export default fp<HealthPollingOptions>(async (app, options) => {
   const { clock = monotonic, random = systemRandom } = options
   const log = app.log
   const pools: UpstreamPools = app.pools
-  // One for both kinds, so that they are told in the order in which they happened.
-  const news = new Emitter<HealthChange | RemovalHeld>((err) => log.error({ err, source: 'health-polling' }, 'listener_failed'))
+  // One for all kinds, so that they are told in the order in which they happened.
+  const news = new Emitter<HealthChange | RemovalHeld | CheckTrouble>((err) => log.error({ err, source: 'health-polling' }, 'listener_failed'))
   let records = new Map<string, PoolRecord>()
   let state: 'idle' | 'polling' | 'closed' = 'idle'
 
@@ -117,6 +136,11 @@ export default fp<HealthPollingOptions>(async (app, options) => {
       if (record !== undefined) record.held++
       log.warn({ pool, upstream, ...hold }, 'health_removal_held')
       news.emit(Object.freeze({ type: 'health_removal_held', pool, upstream, ...hold, at: new Date().toISOString() }))
+    },
+    troubled (tracker, type, cause, error) {
+      const { pool, upstream } = tracker.view
+      log.warn({ pool, upstream, ...type === 'health_first_check_failed' && { healthy: false }, cause, ...error !== null && { error } }, type)
+      news.emit(Object.freeze({ type, pool, upstream, cause, error, at: new Date().toISOString() }))
     }
   }
 
@@ -175,9 +199,9 @@ export default fp<HealthPollingOptions>(async (app, options) => {
       return tracker.check()
     },
     held: (pool) => records.get(pool)?.held ?? 0,
-    on: (type: 'change' | 'held', fn: (event: never) => unknown) => {
-      const wanted = type === 'held' ? 'health_removal_held' : 'health_changed'
-      return news.on((event) => event.type === wanted ? fn(event as never) : undefined)
+    on: (type: keyof typeof newsOf, fn: (event: never) => unknown) => {
+      const wanted: readonly string[] = newsOf[type]
+      return news.on((event) => wanted.includes(event.type) ? fn(event as never) : undefined)
     },
     start () {
       if (state !== 'idle') return

@@ -33,6 +33,8 @@ export type Phase = 'serving' | 'stopping' | 'draining'
 export type LifecycleEvent =
   | { readonly type: 'proxy_started', readonly at: string, readonly node: string }
   | { readonly type: 'shutdown_started', readonly at: string, readonly delayMs: number, readonly graceMs: number, readonly connections: number }
+  /** The grace is over: so many connections were cut with an unanswered request or an open tunnel. */
+  | { readonly type: 'shutdown_incomplete', readonly at: string, readonly open: number, readonly graceMs: number }
 
 export interface Lifecycle {
   readonly phase: Phase
@@ -137,6 +139,7 @@ const lifecycle: FastifyPluginAsync<LifecycleOptions> = async (app, { delayMs = 
     if (open > 0) {
       incomplete = new ShutdownIncompleteError(open)
       app.log.error({ open, graceMs }, 'shutdown_incomplete')
+      tell({ type: 'shutdown_incomplete', at: new Date().toISOString(), open, graceMs })
     }
     for (const socket of sockets) {
       // We cut these: the log must not say that their clients left.

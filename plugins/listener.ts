@@ -21,10 +21,11 @@ export interface ListenerOptions {
 /** What made somebody read the certificates again. */
 export type CertificatesCause = 'file' | 'reload' | 'code'
 
-/** What became of reading the certificates again; frozen, emitted once it is so. */
+/** What became of reading the certificates again, once it is so; and which of them end soon or have ended, at the start, after that, and once a day. Frozen. */
 export type CertificatesEvent =
   | { readonly type: 'certificates_reloaded', readonly at: string, readonly cause: CertificatesCause, readonly certificates: readonly CertificateView[] }
   | { readonly type: 'certificates_rejected', readonly at: string, readonly cause: CertificatesCause, readonly error: string }
+  | ({ readonly type: 'certificate_expired' | 'certificate_expires_soon', readonly at: string } & Pick<CertificateView, 'file' | 'names' | 'notAfter'>)
 
 export interface Listener {
   /** The certificates in use, the first one for clients without a name; empty without TLS. */
@@ -77,8 +78,10 @@ const listener: FastifyPluginAsync<ListenerOptions> = async (app, { pollMs = 500
   function warn (): void {
     for (const { file, names, notAfter } of tls?.certificates ?? []) {
       const expiry = expiryOf(notAfter, Date.now())
-      if (expiry === 'expired') app.log.error({ file, names, notAfter }, 'certificate_expired')
-      else if (expiry === 'soon') app.log.warn({ file, names, notAfter }, 'certificate_expires_soon')
+      if (expiry === null) continue
+      const type = expiry === 'expired' ? 'certificate_expired' : 'certificate_expires_soon'
+      app.log[expiry === 'expired' ? 'error' : 'warn']({ file, names, notAfter }, type)
+      emitter.emit(Object.freeze({ type, at: new Date().toISOString(), file, names, notAfter }))
     }
   }
 

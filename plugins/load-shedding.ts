@@ -151,7 +151,8 @@ const loadShedding: FastifyPluginAsync<LoadSheddingOptions> = async (app, { rand
   function note (reason: ShedReason, priority: Priority): void {
     shed[reason]++
     if (!episodes.note(reason, performance.now())) return
-    const { inFlight, maxInFlight, pressure: { under: _under, ...readings } } = view()
+    const { inFlight, maxInFlight, pressure: { under: _under, ...rest } } = view()
+    const readings = { ...rest, eventLoopDelayMs: Math.round(rest.eventLoopDelayMs * 10) / 10, eventLoopUtilization: Math.round(rest.eventLoopUtilization * 1000) / 1000 }
     app.log.warn({ reason, priority, inFlight, maxInFlight, ...readings }, 'shed_begun')
     begunAt = new Date().toISOString()
     emitter.emit(Object.freeze({ type: 'shed_begun', at: begunAt, reason, priority, inFlight, maxInFlight, ...readings }))

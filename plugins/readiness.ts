@@ -4,6 +4,7 @@
 import type { FastifyInstance, FastifyPluginAsync } from 'fastify'
 import fp from 'fastify-plugin'
 import type { Reason } from '../lib/failure.ts'
+import { plural } from '../lib/words.ts'
 import type {} from './breaker-registry.ts'
 import type {} from './lifecycle.ts'
 import type { UpstreamPool } from './upstream-pools.ts'
@@ -15,9 +16,9 @@ export interface ReadinessOptions {
 
 export interface Readiness {
   ready: boolean
-  /** Why not, or null. */
+  /** Why not, or null: that of the first pool, where there are several. */
   reason: Reason | null
-  /** For people; names pools, never addresses. */
+  /** For people; names each pool that could serve nothing, up to eight, and never an address. */
   detail: string
 }
 
@@ -26,6 +27,9 @@ declare module 'fastify' {
     readiness (): Readiness
   }
 }
+
+/** Pools that are told of by name. */
+const maxNamed = 8
 
 const yes: Readiness = Object.freeze({ ready: true, reason: null, detail: 'every pool has an upstream that would be asked' })
 
@@ -48,12 +52,17 @@ const readiness: FastifyPluginAsync<ReadinessOptions> = async (app, options) => 
     if (app.hasDecorator('lifecycle') && app.lifecycle.phase !== 'serving') return { ready: false, reason: 'draining' as const, detail: 'shutting down' }
     const now = performance.now()
     const needed = typeof options.pools === 'function' ? options.pools() : options.pools
+    const refusals: Array<{ pool: string, reason: Reason }> = []
     for (const pool of app.pools.list()) {
       if (needed !== undefined && !needed.includes(pool.name)) continue
       const reason = poolRefusal(app, pool, now)
-      if (reason !== null) return { ready: false, reason, detail: `pool "${pool.name}": ${reason}` }
+      if (reason !== null) refusals.push({ pool: pool.name, reason })
     }
-    return yes
+    const [first] = refusals
+    if (first === undefined) return yes
+    const named = refusals.slice(0, maxNamed).map(({ pool, reason }) => `pool "${pool}": ${reason}`)
+    const more = refusals.length - named.length
+    return { ready: false, reason: first.reason, detail: [...named, ...more === 0 ? [] : [`and ${plural(more, 'more pool')}`]].join('; ') }
   })
 }
 

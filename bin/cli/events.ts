@@ -8,9 +8,15 @@ const pageSize = 1000
 
 const bare = /^[\w.:/[\]@%+-]+$/
 
+/** Three digits of a fraction: a ratio with seventeen of them says no more. --json has them all. */
+function rounded (_name: string, value: unknown): unknown {
+  if (typeof value !== 'number') return value
+  return Math.abs(value) < 1 ? Number(value.toPrecision(3)) : Math.round(value * 1000) / 1000
+}
+
 function valueText (value: unknown): string {
   if (typeof value === 'string' && bare.test(value)) return value
-  return jsonLine(value)
+  return oneLine(JSON.stringify(value, rounded) ?? 'null')
 }
 
 /** `17 2026-01-02T03:04:05.678Z breaker_transition pool=shop upstream=127.0.0.1:9001 from=closed to=open`. */

@@ -124,7 +124,7 @@ export class Follower {
       return this.#fail(error)
     }
     if (set.ids.length === 0 && this.options.keep) return this.#fail(new Error('the source gives no upstreams'))
-    if (set.cut > 0 && this.#wanted.cut === 0) this.#context.log.warn({ pool: this.pool, given: set.ids.length + set.cut, used: maxMembers }, 'discovery_cut')
+    if (set.cut > 0 && this.#wanted.cut === 0) this.#tell({ type: 'discovery_cut', pool: this.pool, given: set.ids.length + set.cut, used: maxMembers, at: new Date().toISOString() })
     this.#want(set)
     if (incomplete === undefined) this.#succeed()
     else this.#note(incomplete)
@@ -216,7 +216,7 @@ export class Follower {
   }
 }
 
-const levels = { discovery_changed: 'info', discovery_failed: 'warn', discovery_refused: 'error', discovery_recovered: 'info' } as const
+const levels = { discovery_changed: 'info', discovery_failed: 'warn', discovery_refused: 'error', discovery_recovered: 'info', discovery_cut: 'warn' } as const
 
 /** A source of somebody else's may give anything as its error. */
 function troubleOf (error: unknown): Trouble {

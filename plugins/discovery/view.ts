@@ -39,7 +39,16 @@ export interface DiscoveryRecovered {
   readonly at: string
 }
 
-export type DiscoveryEvent = DiscoveryChanged | DiscoveryFailed | DiscoveryRefused | DiscoveryRecovered
+/** A list has more upstreams than are used; told once, until one has not. */
+export interface DiscoveryCut {
+  readonly type: 'discovery_cut'
+  readonly pool: string
+  readonly given: number
+  readonly used: number
+  readonly at: string
+}
+
+export type DiscoveryEvent = DiscoveryChanged | DiscoveryFailed | DiscoveryRefused | DiscoveryRecovered | DiscoveryCut
 
 /** What is known of a pool's members, and how old that is. */
 export interface DiscoveryView {

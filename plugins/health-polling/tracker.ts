@@ -1,6 +1,6 @@
 import type { FastifyBaseLogger } from 'fastify'
 import type { Clock } from '../../lib/clock.ts'
-import type { FailedCause, HealthCause } from '../../lib/health/cause.ts'
+import type { CheckCause, FailedCause, HealthCause } from '../../lib/health/cause.ts'
 import type { CheckOptions } from '../../lib/health/options.ts'
 import { removalLimit, servesNobody, type RemovalLimit } from '../../lib/health/removal.ts'
 import { delayUntil, firstShare, nextCheckAt, repeatAt } from '../../lib/health/schedule.ts'
@@ -28,6 +28,8 @@ export interface TrackerContext {
   changed: (tracker: Tracker, cause: HealthCause) => void
   /** Told once, until the upstream passes a check or has fallen. */
   held: (tracker: Tracker, hold: Hold) => void
+  /** The first check failed where nobody believed the upstream to be healthy, or checks began to say nothing. */
+  troubled: (tracker: Tracker, type: 'health_first_check_failed' | 'health_check_inconclusive', cause: CheckCause, error: string | null) => void
 }
 
 /** An upstream as it stands in its pool: `index` of `count` members. */
@@ -150,16 +152,17 @@ export class Tracker {
 
   /** Commits what a check found and arms the next, before anybody is told. */
   #settle (result: CheckResult, error: Error | null, startedAt: number): void {
-    const { pool, upstream, at, passed, status, cause, ms } = result
-    const { clock, log, random } = this.#context
+    const { at, passed, status, cause, ms } = result
+    const { clock, random } = this.#context
     const options = this.#options
     const { index, count } = this.#member
     const endedAt = clock()
     const before = this.#state
     if (passed === null) {
       this.#arm(repeatAt(endedAt, options))
-      if (!this.#inconclusive) log.warn({ pool, upstream, cause, ...(error && { error: error.message }) }, 'health_check_inconclusive')
+      const told = this.#inconclusive
       this.#inconclusive = true
+      if (!told) this.#context.troubled(this, 'health_check_inconclusive', cause, messageOf(error))
       return
     }
     this.#inconclusive = false
@@ -172,7 +175,7 @@ export class Tracker {
     }
     this.#commit(found, cause as HealthCause)
     if (!before.checked && !found.healthy && options.enabled) {
-      log.warn({ pool, upstream, healthy: false, cause, ...(error && { error: error.message }) }, 'health_first_check_failed')
+      this.#context.troubled(this, 'health_first_check_failed', cause, messageOf(error))
     }
   }
 
@@ -214,5 +217,8 @@ export class Tracker {
     this.#timer.unref()
   }
 }
+
+/** What goes into the journal stays short. */
+const messageOf = (error: Error | null): string | null => error === null ? null : error.message.slice(0, 200)
 
 const checkerOf = (subject: Subject): Checker => subject.options.type === 'tcp' ? new TcpChecker(subject) : new HttpChecker(subject)

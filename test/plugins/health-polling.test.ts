@@ -90,9 +90,12 @@ test('an upstream that begins and stays unhealthy is no change, but is logged, o
   const upstream = await new RawUpstream(down).listen(t)
   const { app, check, logged } = await harness(t, { upstreams: [upstream.url] })
   app.health.on('change', () => assert.fail('nothing changed'))
+  const told: object[] = []
+  app.health.on('trouble', (trouble) => { told.push({ ...trouble, at: typeof trouble.at, frozen: Object.isFrozen(trouble) }) })
   await check()
   await check()
   assert.deepEqual(logged('health_first_check_failed').map(({ level, cause }) => [level, cause]), [[40, 'status_503']])
+  assert.deepEqual(told, [{ type: 'health_first_check_failed', pool: 'shop', upstream: new URL(upstream.url).host, cause: 'status_503', error: null, at: 'string', frozen: true }])
 })
 
 test('pools without checks are healthy, are not asked, and can be checked by hand', async (t) => {

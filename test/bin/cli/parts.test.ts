@@ -59,6 +59,7 @@ test('what others wrote cannot move the cursor', () => {
   const value = { reason: '\u009b31m\u202e\u{e0041}\u007f\n', list: ['\u2028'] }
   equal(/[\p{Cc}\p{Cf}\p{Zl}]/u.test(jsonLine(value)), false)
   deepEqual(JSON.parse(jsonLine(value)), value)
+  equal(eventLine({ seq: 1, at: 'T', type: 't', ms: 16022.367812, small: 0.00012345, list: [0.29411764705882354, 5], text: '16022.367812' }), '1 T t ms=16022.368 small=0.000123 list=[0.294,5] text=16022.367812')
   equal(eventLine({ seq: 1, at: 'T', type: 'admin_write', reason: 'disk\nfull\u009b', target: 'shop/[::1]:9', ttlMs: 5 }), '1 T admin_write reason="disk\\nfull\\u009b" target=shop/[::1]:9 ttlMs=5')
 })
 

@@ -3,6 +3,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { answer, answering, rawUpstream, reset, send } from '../../support/faulty-upstream.ts'
 import { startGateway } from '../../support/gateway.ts'
+import { closedPort } from '../../support/ports.ts'
 import { rawConnect, rawRequest } from '../../support/raw-client.ts'
 import { until } from '../../support/wait.ts'
 import { get } from '../forwarder/support.ts'
@@ -50,6 +51,15 @@ test('an answer that is a failure is named by its status, and a later refusal is
   assert.ok((await recordOf(gateway, await rawRequest(gateway.port, get))).explanation.includes(` ${why}, admits again in `))
 })
 
+test('a first check that fails is in the journal: why nothing goes to an upstream that was never healthy', async (t) => {
+  const port = await closedPort(t)
+  const gateway = await startGateway(t, { pools: { shop: { upstreams: [{ url: `http://127.0.0.1:${port}` }], health: { intervalMs: 20 } } } })
+  await until(() => (gateway.app.health.get('shop', `127.0.0.1:${port}`)?.streak ?? 0) > 2)
+  const [event, ...others] = gateway.app.events.since(0).events.filter(({ type }) => type.startsWith('health_'))
+  assert.deepEqual([event?.type, event?.['pool'], event?.['upstream'], event?.['cause'], others], ['health_first_check_failed', 'shop', `127.0.0.1:${port}`, 'connect_refused', []])
+  assert.match(String(event?.['error']), /ECONNREFUSED/)
+})
+
 test('a time of shedding is one story with a begin and an end, however many requests there were', async (t) => {
   const { gateway, upstream } = await scene(t, holding, { shedding: { maxInFlight: 1 } })
   const first = await rawConnect(gateway.port)
@@ -61,6 +71,7 @@ test('a time of shedding is one story with a begin and an end, however many requ
   assert.deepEqual([episode?.total, episode?.reasons], [20, { shed_capacity: 20 }])
   const ended = await until(() => gateway.app.events.since(0).events.find(({ type }) => type === 'shed_ended'), { timeoutMs: 15000 })
   const [begun, ...others] = gateway.app.events.since(0).events.filter(({ type }) => type === 'shed_begun')
+  assert.ok([10 * Number(begun?.['eventLoopDelayMs']), 1000 * Number(begun?.['eventLoopUtilization'])].every((digits) => Math.abs(digits - Math.round(digits)) < 1e-6), 'as people read them')
   assert.deepEqual([begun?.['reason'], begun?.['priority'], begun?.['inFlight'], begun?.['maxInFlight'], others], ['shed_capacity', 'normal', 1, 1, []])
   assert.deepEqual([ended['total'], ended['reasons'], ended['since']], [20, { shed_capacity: 20 }, episode?.since])
   assert.ok((ended['peakPerSecond'] as number) > 1 && (ended['lastedMs'] as number) >= 0)

@@ -65,6 +65,20 @@ test('every pool that a route needs must be ready, and no other', async (t) => {
   assert.equal(await ready(needsBoth), '503 no_upstream_healthy')
 })
 
+test('each pool that cannot serve is named, and of many the first eight', async (t) => {
+  const detail = async (gateway: Gateway): Promise<string> => ((await rawRequest(gateway.port, head('GET /readyz HTTP/1.1', 'Host: shop'))).json() as { detail: string }).detail
+  const names = Array.from({ length: 11 }, (_, index) => `p${index}`)
+  const upstreams = [{ url: 'http://127.0.0.1:9' }]
+  const gateway = await startGateway(t, { pools: Object.fromEntries(names.map((name) => [name, { health: { enabled: false }, upstreams }])), routes: names.map((pool) => ({ path: `/${pool}/*`, pool })) })
+  const drain = (pool: string): unknown => gateway.app.pools.setDraining(pool, '127.0.0.1:9', true)
+  gateway.app.breakers.get('p1', '127.0.0.1:9').force('open', 60000)
+  assert.equal(await detail(gateway), 'pool "p1": breaker_open')
+  drain('p3')
+  assert.equal(await detail(gateway), 'pool "p1": breaker_open; pool "p3": no_upstream_healthy')
+  names.forEach(drain)
+  assert.equal(await detail(gateway), `${names.slice(0, 8).map((pool) => `pool "${pool}": no_upstream_healthy`).join('; ')}; and 3 more pools`)
+})
+
 test('an upstream that an operator drains does not count', async (t) => {
   const gateway = await startBoth(t)
   assert.equal(await ready(gateway), '204')

@@ -285,5 +285,8 @@ test('a certificate that has expired, or soon will, is told of at the start', as
   })
   assert.deepEqual(gateway.lines.all('certificate_expired').map(({ names }) => names), [['old.example']])
   assert.deepEqual(gateway.lines.all('certificate_expires_soon').map(({ names }) => names), [['soon.example']])
+  assert.deepEqual(gateway.app.events.since(0).events.filter(({ type }) => type.startsWith('certificate_')).map(({ type, names }) => [type, names]), [
+    ['certificate_expired', ['old.example']], ['certificate_expires_soon', ['soon.example']]
+  ])
 })
 

@@ -135,9 +135,12 @@ test('a frame that never ends is cut at the end of the grace, which is incomplet
   const gateway = await startGateway(t, { upstreams: [upstream.url], server: { shutdown: { graceMs: 300 } } })
   const client = await rawTunnel(t, gateway)
   await client.readBytes(4)
+  const told: unknown[] = []
+  gateway.app.events.subscribe(({ type, open, graceMs }) => { if (type === 'shutdown_incomplete') told.push([open, graceMs]) })
   const error = await within(gateway.close().then(() => null, (failed: Error) => failed))
   ok(error !== null && 'code' in error && error.code === 'BREAKWATER_SHUTDOWN_INCOMPLETE')
   equal(gateway.lines.find('shutdown_incomplete')?.['open'], 1)
+  deepEqual(told, [[1, 300]])
 })
 
 test('a handshake while draining is refused', async (t) => {

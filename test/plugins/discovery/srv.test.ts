@@ -122,7 +122,7 @@ test('a close between the two questions asks no second one', async (t) => {
 })
 
 test('more members than a pool takes are cut, and that is logged once', async (t) => {
-  const { dns, ids, log, view } = await setup(t, (each) => {
+  const { dns, events, ids, log, view } = await setup(t, (each) => {
     each.answer(service, 'SRV', [srv('a.shop.test'), srv('b.shop.test', { priority: 1 })])
     each.addresses('a.shop.test', Array.from({ length: 200 }, (_, index) => `10.0.0.${index}`))
     each.addresses('b.shop.test', Array.from({ length: 200 }, (_, index) => `10.0.1.${index}`))
@@ -132,5 +132,6 @@ test('more members than a pool takes are cut, and that is logged once', async (t
   assert.equal(ids().length, 256)
   assert.equal(ids().filter((id) => id.startsWith('10.0.0.')).length, 200)
   assert.deepEqual(log.all('discovery_cut').map(({ given, used }) => [given, used]), [[400, 256]])
+  assert.deepEqual(events.filter((event) => event.type === 'discovery_cut').map(({ given, used }) => [given, used]), [[400, 256]])
   assert.deepEqual([view().stale, view().members.length], [false, 256])
 })

@@ -148,6 +148,8 @@ test('our own lack of descriptors says nothing about the upstream', async (t) =>
   const { app, check, logged } = await harness(t, { upstreams: [{ url: `http://up.invalid:${upstream.port}`, connector: { lookup } }] })
   assert.equal((await check()).passed, true)
   const before = app.health.list()
+  const told: unknown[] = []
+  app.health.on('trouble', ({ type, cause, error }) => { told.push([type, cause, error]) })
   lacking = true
   for (let round = 0; round < 3; round++) {
     const result = await check()
@@ -155,6 +157,7 @@ test('our own lack of descriptors says nothing about the upstream', async (t) =>
   }
   assert.deepEqual(app.health.list(), before)
   assert.equal(logged('health_check_inconclusive').length, 1)
+  assert.deepEqual(told, [['health_check_inconclusive', 'local_error', 'connect EMFILE']])
   lacking = false
   assert.equal((await check()).passed, true)
 })
