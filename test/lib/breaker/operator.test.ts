@@ -24,6 +24,16 @@ describe('force', () => {
     assert.equal(rig.transitions[0]?.openForMs, 60000)
   })
 
+  it('open tells its time in whole milliseconds, whatever fractions the clock has', () => {
+    const rig = new Rig({}, { now: 1234.5678 })
+    for (let i = 0; i < 100; i++) {
+      rig.now += 0.1
+      rig.breaker.force('open', 60000, null, rig.now)
+      rig.breaker.force('auto', 0, null, rig.now)
+    }
+    assert.deepEqual([...new Set(rig.transitions.map(({ openForMs }) => openForMs))], [60000, 0])
+  })
+
   it('open outlasts the open time of the belief below', () => {
     const rig = new Rig({ halfOpen: { probes: 1 } }).trip()
     rig.breaker.force('open', 60000, null, rig.now)
