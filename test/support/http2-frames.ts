@@ -139,7 +139,10 @@ function converse (socket: Socket, expectPreface: boolean): FrameConnection {
     frames,
     get ended () { return ended },
     send (...parts) { if (socket.writable) socket.write(Buffer.concat(parts)) },
-    first: (type, id) => until(() => find(type, id), { what: `${type} on ${String(id)}; there are ${frames.map(({ type: each, id: on }) => `${each}#${on}`).join(' ')}` }),
+    first: (type, id) => until(() => find(type, id)).catch((error: unknown) => {
+      const there = frames.map(({ type: each, id: on }) => `${each}#${on}`).join(' ')
+      throw new Error(`no ${type} on ${String(id)}; there are ${there}${ended ? ', and the end' : ''}`, { cause: error })
+    }),
     count: (type) => frames.filter((each) => each.type === type).length,
     body: (id) => Buffer.concat(frames.filter((each) => each.type === 'DATA' && each.id === id).map(({ payload }) => payload)),
     close () { socket.destroy() }

@@ -20,7 +20,7 @@ export interface NodeProcess {
   readonly errors: LineCollector
   /** Resolves when the process has ended and its output has been read to the end. */
   readonly exit: Promise<Exit>
-  /** A line of standard output. @throws after `timeoutMs` (10000), or when the process ends without it, telling its output */
+  /** A line of standard output. @throws after `timeoutMs` (30000: a start may take long on a busy machine), or when the process ends without it, telling its output */
   waitForLine (match: LineMatch, options?: UntilOptions): Promise<LogLine>
   /** SIGTERM by default. */
   kill (signal?: NodeJS.Signals): void
@@ -71,7 +71,7 @@ export function spawnNode (t: Pick<TestContext, 'after'>, args: string[], { env 
       const line = output.find(match)
       if (line === undefined && ended) throw new Error(`the process ended without the line ${String(match)}`)
       return line
-    }, { timeoutMs: 10_000, what: `the line ${String(match)}`, ...options }).catch((error: unknown) => {
+    }, { timeoutMs: 30_000, what: `the line ${String(match)}`, ...options }).catch((error: unknown) => {
       throw new Error(`${(error as Error).message}: ${told()}`, { cause: error })
     }),
     kill: (signal = 'SIGTERM') => { child.kill(signal) }
