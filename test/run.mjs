@@ -40,26 +40,47 @@ const unbuilt = chosen.filter(source => !compiled.has(compiledOf(source)))
 if (unbuilt.length > 0) fail(`not built: ${unbuilt.join(', ')}; run the build first`)
 if (chosen.length === 0) fail(filters.length === 0 ? 'there is no test' : `no test matches ${filters.join(', ')}`)
 
-// Each file in a process of its own loads and compiles the whole proxy once more, which is most of what a small one takes. In these
-// folders no test touches what all in a process share, so that a few files go together; by name they are run alone.
-const together = ['test/config/', 'test/routes/', 'test/bench/', 'test/e2e/forwarder/', 'test/e2e/edge/', 'test/e2e/retries/']
-const filesPerProcess = 5
+// Each file in a process of its own loads and compiles the whole proxy once more, which is most of what a small one takes. So a few
+// files go together, but for those that look at or change what all in a process share, or take long by themselves. By name they are
+// run alone.
+const alone = [
+  // The longest first, so that none of them is left over at the end with the other cores idle.
+  'bin/cli/drill', 'e2e/drills/', 'examples/run', 'e2e/lifecycle/process', 'conformance/', 'web/', 'fuzz/', 'e2e/log/process', 'e2e/shedding/pressure',
+  'run.test', 'deploy/', 'e2e/reload/process', 'e2e/shedding/descriptors', 'e2e/soak', 'e2e/bytes', 'bin/',
+  // How much memory they take, once the code is compiled for what one file does with it.
+  'plugins/flight-recorder', 'plugins/metrics/exposition', ...['complexity', 'edf', 'hash', 'least-requests', 'lowest-latency', 'p2c', 'random'].map(name => `lib/balance/${name}`), 'lib/breaker/memory', 'lib/hash', 'lib/health/ejection', 'lib/record/pack', 'lib/retry/budget',
+  // The API of OpenTelemetry has one SDK in a process, or none.
+  'plugins/tracing/', 'examples/tracing'
+].map(part => `test/${part}`)
+// What is left, with how many go together. A process has one time limit for all of its files.
+const together = { 'test/e2e/': 5, 'test/plugins/': 6, 'test/routes/': 7, 'test/config/': 8, 'test/': 10 }
 
+/** Lists of files, each for a process of its own, in the order that they are to start in. */
+function groupsOf (files) {
+  const rankOf = file => alone.findIndex(part => file.startsWith(part))
+  const singles = files.filter(file => rankOf(file) !== -1).toSorted((a, b) => rankOf(a) - rankOf(b))
+  const groups = singles.map(file => [file])
+  const placeOf = file => Object.keys(together).find(part => file.startsWith(part))
+  for (const [part, size] of Object.entries(together)) {
+    const rest = files.filter(file => rankOf(file) === -1 && placeOf(file) === part)
+    for (let i = 0; i < rest.length; i += size) groups.push(rest.slice(i, i + size))
+  }
+  return groups
+}
+
+/** Node runs the programs that it is given in the order of their names. */
 function programs () {
   if (filters.length > 0) return chosen.map(compiledOf)
   const folder = join(root, 'dist/test/.together')
   rmSync(folder, { recursive: true, force: true })
-  const groups = together.flatMap(part => {
-    const files = chosen.filter(file => file.startsWith(part))
-    return Array.from({ length: Math.ceil(files.length / filesPerProcess) }, (_each, i) => files.slice(i * filesPerProcess, (i + 1) * filesPerProcess))
-  })
-  const grouped = groups.map((files, i) => {
-    const name = join(folder, `${i}.mjs`)
-    mkdirSync(folder, { recursive: true })
+  mkdirSync(folder, { recursive: true })
+  return groupsOf(chosen).map((files, i) => {
+    // A program that hangs is told by its name.
+    const first = files[0].slice('test/'.length, -'.test.ts'.length).replaceAll('/', '-')
+    const name = join(folder, `${String(i).padStart(3, '0')}-${first}${files.length > 1 ? `-and-${files.length - 1}` : ''}.mjs`)
     writeFileSync(name, files.map(file => `import '../../../${compiledOf(file)}'\n`).join(''))
     return relative(root, name)
   })
-  return [...grouped, ...chosen.filter(file => !together.some(part => file.startsWith(part))).map(compiledOf)]
 }
 
 const reporter = process.stdout.isTTY ? 'spec' : 'tap'
@@ -68,9 +89,9 @@ delete process.env.NODE_TEST_CONTEXT
 // A group of its own, so that what the tests spawn is ended with them.
 const grouped = process.platform !== 'win32'
 const child = spawn(process.execPath, [
-  // A file that hangs is named by its own limit, well before the whole run is killed. Three at a time, as they wait for their
+  // A program that hangs is named by its own limit, before the whole run is killed. Three at a time, as they wait for their
   // sockets half of the time: with two cores there is always one to do something.
-  '--test', '--test-concurrency=3', '--test-timeout=180000', `--test-reporter=${reporter}`, '--test-reporter-destination=stdout', ...flags, ...programs()
+  '--test', '--test-concurrency=3', '--test-timeout=300000', `--test-reporter=${reporter}`, '--test-reporter-destination=stdout', ...flags, ...programs()
 ], { cwd: root, stdio: 'inherit', detached: grouped })
 
 function endAll (signal) {

@@ -59,6 +59,14 @@ test('files that share a process are all run, and one that cannot be loaded fail
   assert.notEqual((await run(t, { ...files, 'config/broken': failing })).code, 0)
 })
 
+test('a file that looks at its whole process has one for itself, and the longest are started first', async t => {
+  const marking = 'globalThis.seen = [...(globalThis.seen ?? []), import.meta.url]'
+  const told = (name: string) => `import { test } from "node:test"; ${marking}; test("${name} of " + globalThis.seen.length, () => {})`
+  const { code, output } = await run(t, { 'bin/cli/drill': told('drill'), 'config/a': told('first'), 'config/b': told('second'), 'lib/hash': told('hash'), 'lib/http': told('http') })
+  assert.equal(code, 0)
+  assert.deepEqual([...output.matchAll(/^# Subtest: (\w+ of \d)$/gm)].map(([, name]) => name), ['drill of 1', 'hash of 1', 'first of 1', 'second of 2', 'http of 1'])
+})
+
 test('a failing test exits non-zero', async t => {
   const { code, output } = await run(t, { one: passing, two: failing })
   assert.notEqual(code, 0)
