@@ -1,14 +1,7 @@
 /** Events of the journal in words. */
-import { duration, percent, plural, words } from './format.js'
+import { duration, plural, words } from './format.js'
 
 const subject = ({ pool, upstream }) => [pool, upstream].filter((each) => typeof each === 'string').join(' / ')
-
-const evidence = ({ cause, evidence: seen, reason }) => {
-  if (cause === 'consecutive_failures') return `${plural(seen?.consecutiveFailures ?? 0, 'failure')} in a row`
-  if (cause === 'failure_ratio') return `${percent(seen?.ratio ?? 0)} failed (${seen?.failures} of ${seen?.total})`
-  if (cause === 'stall') return `${plural(seen?.stall?.outstanding ?? 0, 'attempt')} in silence, the oldest for ${duration(seen?.stall?.oldestMs ?? 0)}`
-  return words(cause) + (typeof reason === 'string' ? `: ${reason}` : '')
-}
 
 const ejectionCause = ({ trigger, failures, total }) => trigger === 'ratio' ? `${failures} of ${total} failed` : `${plural(failures ?? 0, 'failure')} in a row`
 
@@ -17,7 +10,7 @@ const because = (reason) => typeof reason === 'string' && reason !== '' ? `: ${r
 const sentences = {
   breaker_transition: (event) => ({
     tone: event.to === 'closed' ? 'ok' : event.to === 'open' && event.mode !== 'observe' ? 'out' : 'warn',
-    text: `Breaker ${event.mode === 'observe' && event.to !== 'closed' ? 'would be ' : ''}${event.to}, ${evidence(event)}${event.to === 'open' && event.openForMs > 0 ? `; for ${duration(event.openForMs)}` : ''}`
+    text: `Breaker: ${String(event.explanation ?? words(event.cause)).replace(/^[A-Z]/, (letter) => letter.toLowerCase())}`
   }),
   health_changed: ({ healthy, cause }) => ({ tone: healthy ? 'ok' : 'out', text: `${healthy ? 'Healthy' : 'Unhealthy'}, ${words(cause)}` }),
   health_removal_held: ({ cause }) => ({ tone: 'warn', text: `Held in though its checks fail, ${words(cause)}` }),

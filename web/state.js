@@ -50,11 +50,17 @@ function findings ({ healthy, checked, draining, drain, ejectedUntil, leaving, w
   return found.toSorted((a, b) => place(a) - place(b))
 }
 
-function circuitCause ({ state, lastTransition, reopenAt, probes }) {
-  const why = lastTransition === null ? '' : words(lastTransition.cause)
+function circuitCause ({ state, opening, reopenAt, probes }) {
   if (state === 'half-open') return `${probes.settled} of ${plural(probes.batch, 'probe')} done${probes.failed > 0 ? `, ${probes.failed} failed` : ''}`
+  const why = opening === null ? '' : openedBy(opening)
   if (reopenAt === null) return why
   return `${why}; ${Date.parse(reopenAt) > now() ? `probes ${at(reopenAt)}` : 'probes with the next request'}`
+}
+
+function openedBy ({ cause, failures, total, outstanding, failure, again }) {
+  const by = (what) => what === null ? '' : ` (${words(what)})`
+  const why = cause === 'stall' ? `${plural(outstanding, 'request')} in silence` : cause === 'failure_ratio' ? `${failures} of ${total} failed` : `${plural(failures, 'failure')} in a row`
+  return `${why}${by(failure)}${again === null ? '' : `, then ${plural(again.failures, 'probe')} failed${by(again.failure)}`}`
 }
 
 function checkCause (checks) {

@@ -43,13 +43,13 @@ describe('the admin page', () => {
     upstreams[0].set({ failRatio: 1 })
     for (let i = 0; i < 8; i++) await fetch(`http://127.0.0.1:${port}/`)
     await page.getByRole('heading', { name: '1 of 2 upstreams is out' }).waitFor()
-    assert.match(await rowOf(page, id).textContent() ?? '', /Breaker open consecutive failures; probes in \d+ s, at \d\d:\d\d:\d\d/)
-    await page.locator('#events').getByText('Breaker open, 3 failures in a row; for 6').waitFor()
-    await page.locator('#news', { hasText: `${id}: Breaker open` }).waitFor({ state: 'attached' })
+    assert.match(await rowOf(page, id).textContent() ?? '', /Breaker open 3 failures in a row \(status 500\); probes in \d+ s, at \d\d:\d\d:\d\d/)
+    await page.locator('#events').getByText('Breaker: opened after 3 failures in a row (consecutiveFailures 3; last: status_500), for 6').waitFor()
+    await page.locator('#news', { hasText: `${id}: Breaker: opened` }).waitFor({ state: 'attached' })
     assert.match(await (await openDetail(page, id)).textContent() ?? '', /Open after 3 failures in a row \(consecutiveFailures 3; last: status_500\): it refuses everybody for another/)
     // From the transition to the requests that it is for.
     const requests = app.events.since(0).events.find(({ type }) => type === 'breaker_transition')?.['requests'] as string[]
-    const item = page.locator('#events > ol > li[data-tone="out"]').filter({ hasText: 'Breaker open' })
+    const item = page.locator('#events > ol > li[data-tone="out"]').filter({ hasText: 'Breaker: opened' })
     await item.getByText('3 requests', { exact: true }).click()
     assert.deepEqual(await item.getByRole('button').allTextContents(), requests)
     await item.getByRole('button', { name: requests[1] as string }).click()
@@ -70,7 +70,7 @@ describe('the admin page', () => {
 
     const watched = app.breakers.get('shop', `127.0.0.1:${upstreams[1].port}`, { mode: 'observe' })
     watched.force('open', 60000, 'a drill')
-    await page.locator('#events li[data-tone="warn"]', { hasText: 'Breaker would be open, forced' }).waitFor()
+    await page.locator('#events li[data-tone="warn"]', { hasText: 'Breaker: forced open for 60 s (a drill). Observe mode: it refuses nobody.' }).waitFor()
     await page.locator('tr[data-tone="warn"]', { hasText: 'Forced open refuses nobody, as it only observes; for' }).waitFor()
     await page.getByRole('heading', { name: 'All 2 upstreams serve' }).waitFor()
   })
