@@ -20,6 +20,8 @@ export class EjectionState {
   level = 0
   /** When the latest ejection ends or ended; 0: it was never ejected. Born as a fraction, because V8 then keeps the field a double. */
   until = 0.5
+  /** What led to the latest ejection; null: it was never ejected. */
+  latest: Ejection | null = null
   /** Until then a member that is held is not reported again. */
   quietUntil = 0.5
 
@@ -34,6 +36,7 @@ export class EjectionState {
     this.window = null
     this.level = 0
     this.until = 0
+    this.latest = null
     this.quietUntil = 0
   }
 }
@@ -147,7 +150,7 @@ function judge (state: EjectionState, trigger: Ejection['trigger'], pool: Ejecti
   }
   const ms = nextMs(state, options, now)
   state.until = now + ms
-  return { held: null, enforced, trigger, failures, total, ms, until: state.until, members, ejected: ejected + 1 }
+  return state.latest = { held: null, enforced, trigger, failures, total, ms, until: state.until, members, ejected: ejected + 1 }
 }
 
 /**

@@ -38,7 +38,7 @@ function detailOf (member: MemberNote, over: PassedOver | undefined, atMs: numbe
     case 'breaker_half_open': return `breaker half-open${because(member)}, all of its probes out${probes(member)}${evidence(member)}`
     case 'unhealthy': return checks(member)
     case 'unchecked': return 'no health check has ended yet'
-    case 'ejected': return `ejected by passive observation${member.ejectedUntil === undefined ? '' : ` for another ${milliseconds(member.ejectedUntil - atMs)}`}`
+    case 'ejected': return `ejected by passive observation${member.ejectedUntil === undefined ? '' : ` for another ${milliseconds(Math.max(0, member.ejectedUntil - atMs))}`}${ejection(member)}`
     case 'draining': return draining(member)
     case 'weight_zero': return 'its weight is 0'
   }
@@ -60,6 +60,11 @@ function opened (member: MemberNote, atMs: number): string {
   const since = openedAt === undefined ? '' : ` for ${milliseconds(Math.max(0, atMs - openedAt))}`
   if (breaker?.forced?.state !== 'open') return `open${since}${because(member)}`
   return `forced open${since}${breaker.forced.reason === null ? '' : ` (${breaker.forced.reason})`}`
+}
+
+function ejection ({ ejection: found }: MemberNote): string {
+  if (found === undefined) return ''
+  return `: ${found.trigger === 'ratio' ? `${found.failures} of ${plural(found.total ?? 0, 'answer')} failed` : `${plural(found.failures, 'failure')} in a row`}`
 }
 
 const because = ({ breaker }: MemberNote): string => openedBy(breaker?.opening ?? null)

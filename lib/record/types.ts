@@ -2,6 +2,7 @@ import type { TimeoutOptions } from '../../config/schema.ts'
 import type { BreakerState, Opening } from '../breaker/types.ts'
 import type { Evidence } from '../exchange.ts'
 import type { Outcome, Reason } from '../failure.ts'
+import type { Ejection } from '../health/ejection.ts'
 import type { NoRetry } from '../retry/policy.ts'
 
 /** Why a request is recorded. */
@@ -35,6 +36,8 @@ export interface MemberNote<Time = number> {
   /** Of its checks, while it is not healthy, or would not be if it were not held. */
   readonly health?: { readonly healthy: boolean, readonly held: boolean, readonly since: string, readonly streak: number, readonly lastCheck: { readonly at: string, readonly passed: boolean, readonly status: number | null, readonly cause: string, readonly ms: number } | null }
   readonly ejectedUntil?: Time
+  /** What led to that. */
+  readonly ejection?: Pick<Ejection, 'trigger' | 'failures' | 'total'>
   readonly drain?: { readonly since: string, readonly until: string | null, readonly reason: string | null }
   readonly weight?: number
   /** While it is less than its weight, by a slow start. */

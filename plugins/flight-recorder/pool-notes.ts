@@ -49,7 +49,7 @@ export class PoolNotes {
   }
 
   #member (lane: UpstreamLane, upstream: Upstream, index: number, now: number, epoch: number): MemberNote {
-    const { pool, id, drain, weight, priority, ejectedUntil } = upstream
+    const { pool, id, drain, weight, priority, ejectedUntil, ejection: { latest } } = upstream
     const breaker = lane.breakers[index] as Breaker | null
     const state = breaker?.state ?? null
     const snapshot = breaker === null || breaker.mode === 'off' || (state === 'closed' && breaker.consecutiveFailures === 0) ? null : breaker.snapshot(now)
@@ -63,7 +63,7 @@ export class PoolNotes {
       ...snapshot !== null && opened(snapshot, epoch),
       ...snapshot !== null && { breaker: numbers(snapshot) },
       ...health !== undefined && (!health.healthy || health.held) && { health: { healthy: health.healthy, held: health.held, since: health.since, streak: health.streak, lastCheck: health.lastCheck } },
-      ...ejectedUntil > now && { ejectedUntil: tenths(epoch + ejectedUntil) },
+      ...ejectedUntil > now && { ejectedUntil: tenths(epoch + ejectedUntil), ...latest !== null && { ejection: { trigger: latest.trigger, failures: latest.failures, total: latest.total } } },
       ...drain !== null && { drain },
       ...weight !== 1 && { weight },
       ...weightNow > 0 && upstream.share < 1 && { weightNow },

@@ -52,7 +52,7 @@ const Candidate = open({
   state: nullable(Type.Enum(['closed', 'open', 'half-open'], { description: 'Of its breaker; null: it has none.' })),
   reopenAt: nullable(time('When its breaker admits again.')),
   detail: Type.String({ description: 'The numbers behind why, in words.' })
-}, 'A member of the pool as it stood; with load, breaker, health, ejectedUntil, drain, weight, weightNow and tier where these have something to tell.')
+}, 'A member of the pool as it stood; with load, openedAt, breaker, health, ejectedUntil, ejection, drain, weight, weightNow and tier where these have something to tell.')
 
 const fields = {
   requestId: Type.String(),

@@ -4,7 +4,7 @@ import { test, type TestContext } from 'node:test'
 import { failures, type Reason } from '../../../lib/failure.ts'
 import type { RequestRecord } from '../../../plugins/flight-recorder.ts'
 import { selfSigned } from '../../config/certificate.ts'
-import { answer, answering, partOfBody, reset, send, stall } from '../../support/faulty-upstream.ts'
+import { answer, answering, partOfBody, rawUpstream, reset, send, stall } from '../../support/faulty-upstream.ts'
 import { assertNotStalled, onlyPool, startGateway, unlessStalled } from '../../support/gateway.ts'
 import { closedPort } from '../../support/ports.ts'
 import { rawConnect, rawRequest } from '../../support/raw-client.ts'
@@ -249,6 +249,18 @@ for (const [reason, { provoke, says, check }] of Object.entries(cases) as Array<
     })
   })
 }
+
+test('a member that passive observation has taken out says why', async (t) => {
+  const [bad, other] = [await rawUpstream((socket) => { reset(socket) }), await rawUpstream(answering({ status: 500 }))]
+  for (const each of [bad, other]) t.after(() => each.close())
+  const gateway = await startGateway(t, { upstreams: [bad.url, other.url], pool: { ejection: { mode: 'enforce', consecutiveFailures: 2, baseMs: 30000 } } })
+  const record = await until(async () => {
+    const found = await recordOf(gateway, await rawRequest(gateway.port, get))
+    return found.candidates[0]?.why === 'ejected' ? found : null
+  })
+  assert.deepEqual(record.candidates[0]?.ejection, { trigger: 'consecutive', failures: 2, total: null })
+  assert.match(record.candidates[0].detail, /^ejected by passive observation for another [\d.]+ s: 2 failures in a row$/)
+})
 
 test('a head that never became a request has a record, too', async (t) => {
   const { gateway } = await scene(t, answering())

@@ -27,6 +27,12 @@ test('a member that its breaker kept out says since when and why it was open, by
   assert.equal(detailOf({ why: 'breaker_half_open', state: 'half-open', reopenAt: null }, { opening: again, openCount: 2 }), 'breaker half-open after 5 failures in a row (consecutiveFailures 5; last: status_503), then after its probe failed (connect_refused), all of its probes out (1 under way, 0 of 1 with a result); it has opened 2 times')
 })
 
+test('one that was ejected says what led to that', () => {
+  const ejected = { why: 'ejected', ejectedUntil: receivedAt + 9000 } as const
+  assert.equal(detailOf({ ...ejected, ejection: { trigger: 'ratio', failures: 12, total: 20 } }), 'ejected by passive observation for another 9 s: 12 of 20 answers failed')
+  assert.equal(detailOf({ ...ejected, ejection: { trigger: 'consecutive', failures: 5, total: null } }), 'ejected by passive observation for another 9 s: 5 failures in a row')
+})
+
 test('one that an operator keeps out says since when, and the reason that was given', () => {
   assert.equal(detailOf({}, { openCount: 0, forced: { state: 'open', reason: 'a drill' } }), 'breaker forced open for 12 s (a drill), admits again in 3 s')
   assert.equal(detailOf({}, { openCount: 0, forced: { state: 'open', reason: null } }), 'breaker forced open for 12 s, admits again in 3 s')
