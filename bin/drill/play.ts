@@ -12,7 +12,7 @@ import type { UpstreamChanges } from '../upstream-options.ts'
 import type { Claim, Drill, Plan } from './drills.ts'
 import { isStarved, rateLimit } from './drills.ts'
 import { Recovery, slackOf, unusedText } from './recovery.ts'
-import { holdPool, readPool } from './target.ts'
+import { holdPool, readPool, type HeldUpstream } from './target.ts'
 import { attemptsOf, Watch } from './seen.ts'
 
 export interface PlayOptions {
@@ -142,7 +142,7 @@ export async function play (drill: Drill, options: PlayOptions): Promise<boolean
       ...drill.claims({ ...plan, watch: seen, victims: victims.map(({ id }) => id), others, samples: due }),
       ...drill.all ? [] : [{ what: 'no other upstream was suspected', seen: others.filter((id) => seen.left(id)).join(', ') || 'none was', holds: others.every((id) => !seen.left(id)) }],
       { what: everUsed.replace('are used', 'were used'), seen: used ? `after ${durationText(tookMs)}${openMs > 0 ? `, of which ${durationText(openMs)} were open times` : ''}` : 'no', holds: used },
-      await nothingLeft(seen, stopped)
+      await nothingLeft(seen, held, stopped)
     ]
     const starved = due.filter(isStarved)
     if (starved.length > 0) claims.push({ what: 'not judged, as this machine is too busy', seen: answers(starved), holds: null })
@@ -164,11 +164,15 @@ export async function play (drill: Drill, options: PlayOptions): Promise<boolean
   }
 }
 
-async function nothingLeft (watch: Watch, signal: AbortSignal): Promise<Claim> {
+/** In flight is what anybody sends. */
+async function nothingLeft (watch: Watch, held: readonly HeldUpstream[], signal: AbortSignal): Promise<Claim> {
+  const arrived = async (): Promise<number> => (await Promise.all(held.map((each) => each.stats()))).reduce((sum, { requests }) => sum + requests, 0)
+  const before = await arrived()
   let left = 0
   for (const end = performance.now() + marginMs; performance.now() < end; await sleep(pollMs, undefined, { signal })) {
     left = (await watch.upstreams(signal)).reduce((sum, { inFlight }) => sum + inFlight, 0)
     if (left === 0) break
   }
-  return { what: 'nothing is left in flight at the pool', seen: String(left), holds: left === 0 }
+  const others = left === 0 ? 0 : await arrived() - before
+  return { what: 'nothing is left in flight at the pool', seen: others > 0 ? `${left}, which is not judged: ${others} requests of others came meanwhile` : String(left), holds: others > 0 ? null : left === 0 }
 }

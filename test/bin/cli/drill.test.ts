@@ -144,6 +144,20 @@ test('a drill that the proxy fails says so and ends with 1', async (t) => {
   match(seen.out.at(-1) ?? '', /^drill slows: FAIL$/)
 })
 
+test('while others send as well, what is in flight is not judged', async (t) => {
+  const { app, argv } = await small(t)
+  const url = argv.at(-1) as string
+  const timer = setInterval(() => { fetch(url).then((response) => response.text(), () => '').catch(() => {}) }, 20)
+  t.after(() => { clearInterval(timer) })
+  // Of others, too, and longer than the drill looks.
+  const upstream = app.pools.get('shop')?.upstreams[0]
+  if (upstream !== undefined) upstream.inFlight++
+  const { code, out, errors } = await run(['drill', 'slows', '--rate', '10', ...argv])
+  clearInterval(timer)
+  equal(code, 0, [...out, ...errors].join('\n'))
+  ok(out.some((line) => /^ {2}-- {2}nothing is left in flight at the pool: \d+, which is not judged: \d+ requests of others came meanwhile$/.test(line)), out.join('\n'))
+})
+
 test('Ctrl-C ends a drill, and what was dead lives', async (t) => {
   const { argv, upstreams } = await small(t)
   const stop = new AbortController()

@@ -1,5 +1,10 @@
 import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { connect } from 'node:net'
 import { test } from 'node:test'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { isDeepStrictEqual } from 'node:util'
+import { seededRandom } from '../../../lib/random.ts'
 import { answer, answering, partOfBody, reset, send, stall } from '../../support/faulty-upstream.ts'
 import { chunk, lastChunk } from '../../support/http-bytes.ts'
 import { rawConnect, rawRequest } from '../../support/raw-client.ts'
@@ -176,4 +181,39 @@ test('a refused request is logged like any other', async (t) => {
   assert.deepEqual([line['status'], line['bytes'], line['attempts'], line['route'], line['pool'], line['upstream']], [503, shed.body.length, 0, null, null, null])
   holder.destroy()
   assert.equal((await accessLines(gateway, 4)).length, 4)
+})
+
+test('each request whose head was whole has one line, however early its client leaves', async (t) => {
+  const gateway = await startBoth(t)
+  const seen: string[] = []
+  gateway.app.server.on('request', ({ url }: { url: string }) => { seen.push(url) })
+  const random = seededRandom(7)
+  let count = 0
+  const path = (): string => `/r${count++}`
+  const sends: Array<() => string> = [
+    () => '',
+    () => 'GET /half HTTP/1.1\r\nHo',
+    () => head(`GET ${path()} HTTP/1.1`, 'Host: shop'),
+    () => `${head(`POST ${path()} HTTP/1.1`, 'Host: shop', 'Content-Length: 1000')}xx`,
+    () => `${head(`POST ${path()} HTTP/1.1`, 'Host: shop', 'Transfer-Encoding: chunked')}5\r\nab`,
+    () => [1, 2, 3].map(() => head(`GET ${path()} HTTP/1.1`, 'Host: shop')).join(''),
+    () => [1, 2, 3].map(() => `${head(`POST ${path()} HTTP/1.1`, 'Host: shop', 'Content-Length: 2')}ab`).join(''),
+    () => head(`PUT ${path()} HTTP/1.1`, 'Host: shop', 'Content-Length: 5', 'Expect: 100-continue')
+  ]
+  const leave = async (): Promise<void> => {
+    const socket = connect(gateway.port, '127.0.0.1')
+    socket.on('error', () => {})
+    socket.resume()
+    await once(socket, 'connect')
+    socket.write(sends[Math.floor(random() * sends.length)]?.() ?? '')
+    if (random() < 0.5) await sleep(5 * random())
+    const closed = once(socket, 'close')
+    if (random() < 0.5) socket.resetAndDestroy()
+    else socket.destroy()
+    await closed
+  }
+  for (let round = 0; round < 20; round++) await Promise.all(Array.from({ length: 10 }, leave))
+  const paths = (): string[] => gateway.lines.all('access').flatMap((line) => line['path'] === null ? [] : [String(line['path'])])
+  // The system may still hold connections that the process has not been given: what it has been given is compared.
+  await until(() => seen.length > 100 && isDeepStrictEqual(paths().toSorted(), seen.toSorted()), { timeoutMs: 60_000, what: 'one line for each' })
 })
