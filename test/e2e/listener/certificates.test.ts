@@ -83,7 +83,7 @@ for (const maxVersion of ['TLSv1.2', 'TLSv1.3'] as const) {
 
 test('a client that is slow to make TLS, or makes none, is closed in time', async (t) => {
   const folder = new Folder(t)
-  const gateway = await startListener(t, { headersTimeoutMs: 100, tls: { certificates: [folder.issue('shop.example')] } })
+  const gateway = await startListener(t, { headersTimeoutMs: 1000, tls: { certificates: [folder.issue('shop.example')] } })
   for (const bytes of ['', '\x16\x03\x01\x02\x00']) {
     const connection = await rawConnect(gateway.port)
     await connection.write(bytes)
