@@ -42,8 +42,10 @@ export interface FlightRecorder {
   text (record: RequestRecord): string
   /** Why there is no record of this id, in a sentence. */
   whyMissing (requestId: string): string
-  /** The newest first. */
+  /** The newest first. With `distinct`, and with a high limit, this takes long where many are kept: see `listing`. */
   list (query?: RecordQuery): readonly ListedRecord[]
+  /** The same as a generator, which stops after each piece of the work and returns them at its end. */
+  listing (query?: RecordQuery): Generator<undefined, readonly ListedRecord[]>
   /** Swaps the options. What is kept stays, as far as it has room. @throws TypeError that names each bad option by its path */
   configure (options: Partial<RecorderOptions>): void
 }
@@ -78,6 +80,12 @@ const flightRecorder: FastifyPluginAsync<FlightRecorderOptions> = async (app, { 
     unknown: () => `no request of this id has ended in this process since ${iso(startedAt)}: it is under way, or another process had it, or it was a probe or an admin call, or so many have come since that it is forgotten`
   }
 
+  /** Of those that are kept now, however many come or have to go meanwhile. */
+  function listing (query: RecordQuery = {}): Generator<undefined, ListedRecord[]> {
+    const reader = new RecordReader(iso)
+    return selectRecords(ring.newest(), query, (entry) => reader.read(entry))
+  }
+
   app.decorate('recorder', {
     view () {
       const { enabled, maxBytes, slowMs, sampleRatio } = recorder.options
@@ -90,9 +98,10 @@ const flightRecorder: FastifyPluginAsync<FlightRecorderOptions> = async (app, { 
     text: textOf,
     whyMissing: (requestId: string) => recorder.options.enabled ? absences[recorder.absenceOf(requestId)]() : 'the recorder is off (recorder.enabled)',
     list (query: RecordQuery = {}) {
-      const reader = new RecordReader(iso)
-      return selectRecords(ring.newest(), query, (entry) => reader.read(entry))
+      const work = listing(query)
+      for (let step = work.next(); ; step = work.next()) if (step.done === true) return step.value
     },
+    listing,
     configure (options: Partial<RecorderOptions>) {
       recorder.configure(completeRecorder(options))
       follow()

@@ -61,7 +61,7 @@ function linesOf (record: Record<string, unknown>, now: number): string[] {
   const { kept, reason, pool, method, path, status, requestId, at, explanation } = record
   const { count } = objectOf(record['alike'])
   const many = typeof count === 'number' && count > 1
-  const what = [textOf(kept), textOf(reason) || (kept === 'failed' ? 'by the upstream' : ''), status === 0 ? 'no answer' : String(status)].filter((part) => part !== '').join(' ')
+  const what = [textOf(kept), textOf(reason) || (kept === 'failed' ? 'by the upstream' : ''), typeof status !== 'number' ? '' : status === 0 ? 'no answer' : String(status)].filter((part) => part !== '').join(' ')
   const where = textOf(pool) === '' ? '' : `, pool ${textOf(pool)}`
   const msAgo = now - Date.parse(String(at))
   const ago = Number.isNaN(msAgo) ? '' : ` ${durationText(msAgo)} ago`

@@ -29,22 +29,31 @@ export interface Alike {
 export type ListedRecord = RequestRecord & { readonly alike?: Alike }
 
 const mostAlike = 10
+/** Looking at so many is as much work as reading one. */
+const looksInATurn = 200
 
-/** Finds records. @param newest all that are kept, the newest first; @param read makes a record of an entry, which is much work next to looking at it */
-export function selectRecords (newest: Iterable<Entry>, query: RecordQuery, read: (entry: Entry) => RequestRecord): ListedRecord[] {
+/**
+ * Finds records. There may be a million of them, so it stops at each one that is read, for whoever wants to let others have their turn.
+ * @param newest all that are kept, the newest first
+ * @param read makes a record of an entry, which is much work next to looking at it
+ */
+export function* selectRecords (newest: Iterable<Entry>, query: RecordQuery, read: (entry: Entry) => RequestRecord): Generator<undefined, ListedRecord[]> {
   const { reason, pool, upstream, since = 0, distinct = false, limit = 50 } = query
   const kept = query.kept === undefined ? null : [query.kept].flat()
   const isWanted = (entry: Entry): boolean =>
     entry.at >= since && (kept === null || kept.includes(entry.kept)) && (reason === undefined || entry.reason === reason) && (pool === undefined || entry.pool === pool) && mayConcern(entry, upstream)
   const found: ListedRecord[] = []
   const kinds = new Map<string, { count: number, requestIds: string[] }>()
+  let looks = 0
   for (const entry of newest) {
     if (!distinct && found.length >= limit) break
+    if (++looks % looksInATurn === 0) yield
     if (!isWanted(entry)) continue
     const kind = distinct ? `${entry.kept} ${entry.reason} ${entry.pool}` : ''
     const alike = kinds.get(kind)
     if (alike === undefined && found.length >= limit) continue
     const record = alike !== undefined && upstream === undefined ? null : read(entry)
+    if (record !== null) yield
     if (record !== null && upstream !== undefined && !concerns(record, upstream)) continue
     if (alike !== undefined) {
       alike.count++

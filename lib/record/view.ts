@@ -4,7 +4,10 @@ import { unpack } from './pack.ts'
 import type { Entry, Note } from './ring.ts'
 import type { PoolNote, RequestRecord } from './types.ts'
 
-/** Makes of what is stored what is shown. A note that several records share is read once. */
+/** Notes that are kept as they were read: records of one time have the same few, and all of a ring would take many times its memory. */
+const mostNotes = 32
+
+/** Makes of what is stored what is shown. A note that records beside each other share is read once. */
 export class RecordReader {
   readonly #iso: (epochMs: number) => string
   readonly #notes = new Map<Note, PoolNote>()
@@ -30,7 +33,9 @@ export class RecordReader {
 
   #noteOf (note: Note): PoolNote {
     let read = this.#notes.get(note)
-    if (read === undefined) this.#notes.set(note, read = JSON.parse(note.text) as PoolNote)
+    if (read !== undefined) return read
+    if (this.#notes.size >= mostNotes) this.#notes.clear()
+    this.#notes.set(note, read = JSON.parse(note.text) as PoolNote)
     return read
   }
 }

@@ -1,8 +1,12 @@
 import type { FastifyInstance } from 'fastify'
-import type { ListedRecord } from '../../plugins/flight-recorder.ts'
+import type { ListedRecord, RecordQuery } from '../../plugins/flight-recorder.ts'
 import { read } from './define.ts'
 import { AdminError } from './replies.ts'
 import { RequestList, RequestParams, RequestsQuery, RequestView } from './schemas-requests.ts'
+import { inTurns } from './turns.ts'
+
+/** Each has all members of its pool. */
+const recordsAtOnce = 5
 
 /** GET /requests, /requests/:requestId */
 export function requestRoutes (app: FastifyInstance, source: FastifyInstance): void {
@@ -10,7 +14,7 @@ export function requestRoutes (app: FastifyInstance, source: FastifyInstance): v
 
   read(app, '/requests', { summary: 'Requests that were recorded, the newest first', querystring: RequestsQuery, reply: RequestList }, async (request) => {
     const { since, ...query } = request.query
-    const found = recorder.list({ ...query, ...since !== undefined && { since: timeOf(since) } } as Parameters<typeof recorder.list>[0])
+    const found = await inTurns(recorder.listing({ ...query, ...since !== undefined && { since: timeOf(since) } } as RecordQuery), recordsAtOnce)
     return { requests: found.map(row), recorder: recorder.view() }
   })
 

@@ -1,5 +1,4 @@
 import { isIP } from 'node:net'
-import { setImmediate } from 'node:timers/promises'
 import type { FastifyInstance } from 'fastify'
 import { redactConfig } from '../../config/redact.ts'
 import type { RouteOptions } from '../../config/schema.ts'
@@ -15,6 +14,7 @@ import type {} from '../../plugins/upstream-pools.ts'
 import { read } from './define.ts'
 import { AdminError } from './replies.ts'
 import { MatchQuery, MatchView, RouteList } from './schemas.ts'
+import { inTurns } from './turns.ts'
 
 const routesAtOnce = 200
 
@@ -22,15 +22,20 @@ const routesAtOnce = 200
 const shown = (options: RouteOptions): RouteOptions => redactConfig({ routes: [options] } as never).routes[0] as RouteOptions
 const actionOf = ({ disabled, split }: RouteOptions): 'answer' | 'split' | 'forward' => disabled !== undefined ? 'answer' : split !== undefined ? 'split' : 'forward'
 
+/** Each as JSON: all at once, thousands of them take as long as a hundred requests. */
+function* written (routes: readonly CompiledRoute[]): Generator<undefined, string[]> {
+  const texts: string[] = []
+  for (const { options, index } of routes) {
+    texts.push(JSON.stringify({ index, action: actionOf(options), ...shown(options) }))
+    yield
+  }
+  return texts
+}
+
 /** GET /routes, /routes/match: which route a request would take and what would be done with it, asked without sending it. */
 export function routingRoutes (app: FastifyInstance, source: FastifyInstance, config: () => unknown): void {
   read(app, '/routes', { summary: 'The routes in matching order', reply: RouteList }, async (_request, reply) => {
-    const texts: string[] = []
-    for (const { options, index } of source.routeTable.routes) {
-      // Thousands of them take as long as a hundred requests, which have their turn between.
-      if (texts.length % routesAtOnce === routesAtOnce - 1) await setImmediate()
-      texts.push(JSON.stringify({ index, action: actionOf(options), ...shown(options) }))
-    }
+    const texts = await inTurns(written(source.routeTable.routes), routesAtOnce)
     return reply.type('application/json; charset=utf-8').serializer((text: unknown) => text as string).send(`{"routes":[${texts.join(',')}]}`)
   })
 

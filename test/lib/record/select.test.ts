@@ -8,13 +8,17 @@ import type { Kept, RequestRecord } from '../../../lib/record/types.ts'
 const entry = (id: string, more: Partial<Entry> = {}): Entry => ({ id, at: 0, kept: 'failed', reason: null, pool: 'shop', line: '"a"', note: null, ...more })
 
 /** Those that are read, by their ids: an upstream is whatever their lines have, but for `"no"`, which is no attempt of theirs. */
-function select (entries: readonly Entry[], query: RecordQuery): { read: string[], found: Array<[string, number?, string[]?]> } {
+function select (entries: readonly Entry[], query: RecordQuery): { read: string[], stops: number, found: Array<[string, number?, string[]?]> } {
   const read: string[] = []
-  const records = selectRecords(entries, query, ({ id, line, note }) => {
+  const work = selectRecords(entries, query, ({ id, line, note }) => {
     read.push(id)
     return { requestId: id, attempts: note === null ? [{ upstream: JSON.parse(line) }] : [], candidates: [] } as unknown as RequestRecord
   })
-  return { read, found: records.map(({ requestId, alike }) => alike === undefined ? [requestId] : [requestId, alike.count, [...alike.requestIds]]) }
+  let stops = 0
+  let step = work.next()
+  for (; step.done !== true; step = work.next()) stops++
+  const records = step.value
+  return { read, stops, found: records.map(({ requestId, alike }) => alike === undefined ? [requestId] : [requestId, alike.count, [...alike.requestIds]]) }
 }
 
 test('by what they were kept for', () => {
@@ -26,20 +30,30 @@ test('by what they were kept for', () => {
 
 test('no more are read than are told', () => {
   const many = Array.from({ length: 5000 }, (_each, i) => entry(`r${i}`, { reason: i % 2 === 0 ? null : 'connect_refused' }))
-  assert.deepEqual(select(many, { limit: 2 }), { read: ['r0', 'r1'], found: [['r0'], ['r1']] })
+  const two = select(many, { limit: 2 })
+  assert.deepEqual([two.read, two.found], [['r0', 'r1'], [['r0'], ['r1']]])
   const { read, found } = select(many, { distinct: true })
   assert.deepEqual([read, found.map(([id, count, ids]) => [id, count, ids?.length])], [['r0', 'r1'], [['r0', 2500, 10], ['r1', 2500, 10]]])
 })
 
+test('it can be left after each one that is read, and while none is wanted', () => {
+  const many = Array.from({ length: 3000 }, (_each, i) => entry(`r${i}`))
+  assert.ok(select(many, { limit: 1000 }).stops >= 1000)
+  assert.ok(select(many, { upstream: 'a', distinct: true }).stops >= 3000)
+  assert.ok(select(many, { kept: 'slow' }).stops >= 15)
+})
+
 test('one kind more than may be told does not hide what is alike to the others', () => {
   const entries = [entry('a1', { pool: 'a' }), entry('b1', { pool: 'b' }), entry('a2', { pool: 'a' })]
-  assert.deepEqual(select(entries, { distinct: true, limit: 1 }), { read: ['a1'], found: [['a1', 2, ['a1', 'a2']]] })
+  const { read, found } = select(entries, { distinct: true, limit: 1 })
+  assert.deepEqual([read, found], [['a1'], [['a1', 2, ['a1', 'a2']]]])
 })
 
 test('of an upstream, those count that had to do with it', () => {
   // The text has its name, the record does not.
   const entries = [entry('r0', { line: '"b"' }), entry('r1', { note: { text: '"b"' } as Entry['note'] }), entry('r2'), entry('r3', { line: '"b"' })]
-  assert.deepEqual(select(entries, { upstream: 'b', distinct: true }), { read: ['r0', 'r1', 'r3'], found: [['r0', 2, ['r0', 'r3']]] })
+  const { read, found } = select(entries, { upstream: 'b', distinct: true })
+  assert.deepEqual([read, found], [['r0', 'r1', 'r3'], [['r0', 2, ['r0', 'r3']]]])
 })
 
 test('whatever is recorded, what is alike adds up to all of it', () => {

@@ -9,6 +9,7 @@ import { recordOf, scene, type Scene } from '../../e2e/explain/support.ts'
 import { request } from '../../e2e/forwarder/support.ts'
 import { answer, reset, send } from '../../support/faulty-upstream.ts'
 import { rawRequest } from '../../support/raw-client.ts'
+import { until } from '../../support/wait.ts'
 
 async function withAdmin (t: TestContext): Promise<Scene & { admin: FastifyInstance }> {
   const made = await scene(t, (socket, { target }) => target === '/bad' ? reset(socket) : send(socket, answer()))
@@ -96,3 +97,23 @@ test('of those that are alike the newest tells of the others', async (t) => {
     { path: '/bad', alike: { count: 3, requestIds: [ids[4], ids[2], ids[0]] } }
   ])
 })
+
+for (const query of ['limit=1000', `distinct=true&upstream=`]) {
+  test(`others have their turn while many records are read (${query})`, async (t) => {
+    const { gateway, admin } = await withAdmin(t)
+    const { recorder } = gateway.app
+    await recordOf(gateway, await rawRequest(gateway.port, request('GET', '/bad')))
+    for (let i = 0; i < 4; i++) await Promise.all(Array.from({ length: 50 }, () => rawRequest(gateway.port, request('GET', '/bad'))))
+    await until(() => recorder.view().records === 201)
+    await admin.ready()
+    let turns = 0
+    let over = false
+    const turn = (): void => { if (!over) setImmediate(() => { turns++; turn() }) }
+    turn()
+    const url = `/requests?${query}${query.endsWith('=') ? gateway.upstream().id : ''}`
+    const { requests } = (await admin.inject(url)).json() as { requests: Array<{ alike?: { count: number } }> }
+    over = true
+    assert.ok(turns >= 40, `${turns} turns`)
+    assert.equal(requests[0]?.alike?.count ?? requests.length, 201)
+  })
+}
