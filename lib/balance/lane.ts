@@ -40,7 +40,7 @@ export interface SelectBreaker extends EnlistedBreaker {
   admit (now: number): number
   settle (permit: number, outcome: Outcome, now: number): void
   /** What the failure is that is settled next. */
-  failing (permit: number, what: string | null): void
+  failing (permit: number, what: string | null, now: number): void
 }
 
 export type LaneOptions = Pick<PoolOptions, 'balancer' | 'hash' | 'slowStart' | 'panic' | 'spillOver' | 'ejection'> & { readonly health: { readonly intervalMs: number } }

@@ -142,14 +142,14 @@ export class Breaker {
    * What the failure is, in a word, that is settled next under this permit: the last one that counted is told with a transition, and while
    * the circuit is not closed. By itself, so that who settles well pays nothing for it.
    */
-  failing (permit: Permit, what: string | null): void {
-    if (this.counts(permit)) this.#circuit.failure = what
+  failing (permit: Permit, what: string | null, now: number): void {
+    if (this.counts(permit, now)) this.#circuit.failure = what
   }
 
-  /** Whether a failure under this permit would count now. */
-  counts (permit: Permit): boolean {
-    const { counted, belief } = this.#circuit
-    return permit > 0 ? permit === counted : permit < 0 && belief === 'half-open'
+  /** Whether a failure under this permit would count at `now`. */
+  counts (permit: Permit, now: number): boolean {
+    const { counted, belief, probes } = this.#circuit
+    return permit > 0 ? permit === counted : permit < 0 && belief === 'half-open' && probes.isLive(-permit, now)
   }
 
   /** Whether `admit` would give a permit at `now`; changes nothing. */

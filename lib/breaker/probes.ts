@@ -50,6 +50,11 @@ export class Probes {
     return taken < this.size
   }
 
+  /** Whether the result of a probe would count at `now`: it is out, of the running batch, and within its lease. */
+  isLive (serial: number, now: number): boolean {
+    return this.#out.some(probe => probe.serial === serial && probe.lease !== late && now < probe.lease)
+  }
+
   /** A new probe's serial (> 0), leased until `lease`; 0 if every place is taken. */
   grant (lease: number): number {
     if (this.settled + this.inFlight >= this.size) return free

@@ -77,9 +77,10 @@ export class RegisteredBreaker {
 
   /** A request has failed under this permit, which is settled next: where that counts, a transition that follows names it. */
   blame (requestId: string, permit: Permit): void {
-    if (!this.breaker.counts(permit)) return
+    const now = this.#host.clock()
+    if (!this.breaker.counts(permit, now)) return
     this.#blamed ??= new Blamed()
-    this.#blamed.add(requestId, this.#host.clock())
+    this.#blamed.add(requestId, now)
   }
 
   /** The requests that a transition is for; what came before it counts no more. */
@@ -99,8 +100,9 @@ export class RegisteredBreaker {
       settle: (outcome, what) => {
         if (!out) return
         out = false
-        if (outcome === 'failure') this.breaker.failing(permit, what ?? null)
-        this.breaker.settle(permit, outcome, this.#host.clock())
+        const now = this.#host.clock()
+        if (outcome === 'failure') this.breaker.failing(permit, what ?? null, now)
+        this.breaker.settle(permit, outcome, now)
       }
     }
   }

@@ -73,7 +73,7 @@ export abstract class AttemptRecord implements ObservedAttempt {
     this.settledMs = Math.round(now - this.begunAt)
     const { status, terms: { lane } } = this
     if (outcome === 'failure') {
-      lane.breakers[this.index]?.failing(this.permit, whatFailed(this))
+      lane.breakers[this.index]?.failing(this.permit, whatFailed(this), now)
       if (this.#observed) this.terms.observers?.attemptFailed(this.exchange, this)
     }
     const gatewayFailure = outcome === 'failure' && (status === 0 || (status >= 502 && status <= 504))

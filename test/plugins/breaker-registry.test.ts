@@ -254,6 +254,32 @@ describe('run', () => {
 })
 
 describe('transitions of the registry', () => {
+  it('name no request whose probe was of an earlier batch, or had its lease end', async () => {
+    const { app, breakers, time } = await build({ defaults: { consecutiveFailures: 1, jitter: 0, halfOpen: { probes: 3, probeTimeoutMs: 1000 } } })
+    const named: Array<readonly string[]> = []
+    breakers.on('transition', ({ cause, requests }) => { if (cause === 'probes_failed') named.push(requests) })
+    const registered = breakers.get('shop', 'a:1')
+    const { breaker } = registered
+    const failed = (id: string, permit: number): void => {
+      registered.blame(id, permit)
+      breaker.settle(permit, 'failure', time.now)
+    }
+    const admit = (): number => breaker.admit(time.now)
+    failed('first', admit())
+    time.now += 15000
+    const early = admit()
+    for (const id of ['a', 'b']) failed(id, admit())
+    time.now += 30000
+    const expired = admit()
+    failed('c', admit())
+    failed('early', early)
+    time.now += 1000
+    failed('expired', expired)
+    failed('d', admit())
+    assert.deepEqual(named, [['a', 'b'], ['c', 'd']])
+    await app.close()
+  })
+
   it('are told with names and time, and logged: a warning when the circuit opens', async () => {
     const { app, breakers, lines, time } = await build({ random: () => 0, defaults: { halfOpen: { probes: 1 } } })
     const told: BreakerTransition[] = []

@@ -68,9 +68,29 @@ describe('why a circuit is not closed', () => {
     rig.breaker.reset(rig.now)
     const early = rig.admit()
     assert.equal(ofOpen(rig.trip()), 'after 5 failures in a row (consecutiveFailures 5)')
-    rig.breaker.failing(early, 'headers_timeout')
+    rig.breaker.failing(early, 'headers_timeout', rig.now)
     rig.wait(15000).fail('status_500').wait(30000).play('F')
     assert.equal(told(rig), 'Opened again after its probe failed, for 60 s.')
+  })
+})
+
+describe('a probe that counts no more', () => {
+  const halfOpen = { probes: 3, probeTimeoutMs: 10000 }
+  it('names nothing when it fails within the next batch, and nothing when its lease is over', () => {
+    const rig = new Rig({ halfOpen }).trip().wait(15000)
+    const early = rig.admit()
+    rig.fail('status_500').fail('status_500').wait(30000)
+    const late = rig.admit()
+    rig.fail('connect_refused')
+    for (const [probe, ms] of [[early, 0], [late, 10000]] as const) {
+      // Time alone: nothing has noticed the end of the lease before the result comes.
+      rig.now += ms
+      rig.breaker.failing(probe, 'headers_timeout', rig.now)
+      rig.settle(probe, 'failure')
+      assert.match(rig.snapshot.explanation, /: 1 of 3 probes has a result, 1 failed \(last: connect_refused\)/)
+    }
+    rig.play('F')
+    assert.equal(rig.transitions.at(-1)?.failure, 'connect_refused')
   })
 })
 

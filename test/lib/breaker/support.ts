@@ -61,7 +61,7 @@ export class Rig {
   /** Admits and settles one request, which fails like this. */
   fail (what: string): this {
     const permit = this.admit()
-    this.breaker.failing(permit, what)
+    this.breaker.failing(permit, what, this.now)
     this.settle(permit, 'failure')
     return this
   }
