@@ -30,7 +30,7 @@ const sentences = {
 /** What is not known here is told by its type and its short fields. */
 function generic ({ type, seq: _seq, at: _at, pool: _pool, upstream: _upstream, target: _target, ...rest }) {
   const fields = Object.entries(rest).filter(([, value]) => ['string', 'number', 'boolean'].includes(typeof value)).map(([name, value]) => `${name} ${value}`)
-  return { tone: 'quiet', text: [words(type), ...fields].join(', ') }
+  return { tone: /fail|refus|reject|expire|inco|_cut|spent/.test(type) ? 'warn' : 'quiet', text: [words(type), ...fields].join(', ') }
 }
 
 export function tell (event) {

@@ -124,8 +124,9 @@ export class Follower {
       return this.#fail(error)
     }
     if (set.ids.length === 0 && this.options.keep) return this.#fail(new Error('the source gives no upstreams'))
-    if (set.cut > 0 && this.#wanted.cut === 0) this.#tell({ type: 'discovery_cut', pool: this.pool, given: set.ids.length + set.cut, used: maxMembers, at: new Date().toISOString() })
+    const isNew = set.cut > 0 && this.#wanted.cut === 0
     this.#want(set)
+    if (isNew) this.#tell({ type: 'discovery_cut', pool: this.pool, given: set.ids.length + set.cut, used: maxMembers, at: new Date().toISOString() })
     if (incomplete === undefined) this.#succeed()
     else this.#note(incomplete)
   }

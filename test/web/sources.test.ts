@@ -4,6 +4,7 @@ import { readFileSync, readdirSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { test } from 'node:test'
 import { pathToFileURL } from 'node:url'
+import { eventTypes } from '../../lib/event-types.ts'
 import { shipped } from '../config/support.ts'
 
 const web = dirname(shipped('web/index.html'))
@@ -37,4 +38,13 @@ test('the first lines say how many requests were refused lately, whatever the pl
   assert.equal(told({ no_route: [7, 1] }), '1 request refused in the last 5 s')
   assert.equal(told({ no_route: [7, 0], shed_capacity: [] }), '')
   assert.equal(overall(pools, null, null).more, '')
+})
+
+test('of what is in the journal, trouble stands out from what was meant to be, also where there are no words of its own for it', async () => {
+  const { tell } = await import(pathToFileURL(join(web, 'sentences.js')).href) as { tell: (event: object) => { tone: string } }
+  const troubles = Object.keys(eventTypes).filter((type) => ['warn', 'out'].includes(tell({ type, to: 'open' }).tone))
+  assert.deepEqual(troubles, [
+    'shutdown_incomplete', 'breaker_transition', 'health_changed', 'health_removal_held', 'health_first_check_failed', 'health_check_inconclusive', 'upstream_ejected', 'ejection_held',
+    'retry_budget_spent', 'shed_begun', 'discovery_failed', 'discovery_refused', 'discovery_cut', 'config_rejected', 'certificates_rejected', 'certificate_expires_soon', 'certificate_expired', 'webhook_failing'
+  ])
 })

@@ -133,3 +133,16 @@ test('a listener that brings the source to say more while a list is told leaves 
   mine.report(at(1))
   assert.deepEqual([ids(), view(made).members, types()], [idsOf(2, 3), idsOf(2, 3), ['discovery_changed', 'discovery_changed']])
 })
+
+test('that a list is cut is told once, after it was taken, whatever a listener has the source say', async (t) => {
+  const { app, ids, mine, types } = await setup(t)
+  const many = at(...Array.from({ length: 300 }, (_, port) => port + 1))
+  const seen: number[] = []
+  app.discovery.on('change', ({ type }) => {
+    if (type !== 'discovery_cut') return
+    seen.push(ids().length)
+    mine.report(many)
+  })
+  mine.report(many)
+  assert.deepEqual([types(), seen], [['discovery_changed', 'discovery_cut'], [256]])
+})
