@@ -3,7 +3,7 @@ import { duration, plural, words } from './format.js'
 
 const subject = ({ pool, upstream }) => [pool, upstream].filter((each) => typeof each === 'string').join(' / ')
 
-const ejectionCause = ({ trigger, failures, total }) => trigger === 'ratio' ? `${failures} of ${total} failed` : `${plural(failures ?? 0, 'failure')} in a row`
+export const ejectionCause = ({ trigger, failures, total }) => trigger === 'ratio' ? `${failures} of ${total} failed` : `${plural(failures ?? 0, 'failure')} in a row`
 
 const because = (reason) => typeof reason === 'string' && reason !== '' ? `: ${reason}` : ''
 

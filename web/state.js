@@ -1,5 +1,6 @@
 /** What the proxy believes of each upstream, put together from what it says of pools, breakers and health, in words. */
 import { at, ago, clock, duration, now, plural, words } from './format.js'
+import { ejectionCause } from './sentences.js'
 
 /** Tones: `out` is trouble, `warn` may become it, `quiet` is somebody's intention, `ok` serves. */
 const serving = { tone: 'ok', word: 'Serving', cause: '' }
@@ -28,8 +29,10 @@ function verdictOf (upstream) {
   return { tone, word, cause: found.map(({ word: what, cause }, i) => i === 0 ? cause : [what, cause].filter(Boolean).join(': ')).filter(Boolean).join('; ') }
 }
 
-function findings ({ healthy, checked, draining, drain, ejectedUntil, leaving, weight, weightNow, circuit, checks }) {
+function findings ({ healthy, checked, draining, drain, ejectedUntil, ejection, leaving, weight, weightNow, circuit, checks }) {
   const found = []
+  if (!healthy) found.push({ tone: 'out', word: checked ? 'Unhealthy' : 'Not checked yet', cause: checkCause(checks) })
+  if (ejectedUntil !== null) found.push({ tone: 'out', word: 'Ejected', cause: `${ejectionCause(ejection)}; back ${at(ejectedUntil)}` })
   if (circuit !== null && circuit.force !== null) {
     const { state, until, reason } = circuit.force
     const refuses = state === 'open' && circuit.mode !== 'observe'
@@ -39,8 +42,6 @@ function findings ({ healthy, checked, draining, drain, ejectedUntil, leaving, w
     const tone = !observed && circuit.state === 'open' ? 'out' : 'warn'
     found.push({ tone, word: circuit.state === 'open' ? observed ? 'Would be open' : 'Breaker open' : 'Half-open', cause: circuitCause(circuit) })
   }
-  if (!healthy) found.push({ tone: 'out', word: checked ? 'Unhealthy' : 'Not checked yet', cause: checkCause(checks) })
-  if (ejectedUntil !== null) found.push({ tone: 'out', word: 'Ejected', cause: `by passive observation; back ${at(ejectedUntil)}` })
   if (draining) found.push({ tone: 'quiet', word: 'Draining', cause: drainCause(drain) })
   if (leaving) found.push({ tone: 'quiet', word: 'Leaving', cause: 'serves until the others have been checked' })
   if (healthy && checks?.held) found.push({ tone: 'warn', word: 'Held', cause: `fails its checks, but too many of its pool fell lately; ${checkCause(checks)}` })

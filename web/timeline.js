@@ -105,7 +105,7 @@ export function announce ({ text, tone }) {
   timer = setTimeout(() => {
     timer = 0
     const [first, ...rest] = pending
-    setText(byId('news'), rest.length === 0 ? first : `${first}. And ${rest.length} more changes`)
+    setText(byId('news'), rest.length === 0 ? first : `${first} (and ${rest.length} more)`)
     pending = []
   }, 1500)
 }

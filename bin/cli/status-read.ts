@@ -5,7 +5,7 @@ import { durationText } from './duration.ts'
 /** One upstream: a word for its state, and why it is so. */
 export interface UpstreamStatus {
   upstream: string
-  state: 'up' | 'draining' | 'leaving' | 'unhealthy' | 'ejected' | 'open' | 'half-open' | 'weight 0' | 'unchecked'
+  state: 'up' | 'draining' | 'leaving' | 'unhealthy' | 'ejected' | 'open' | 'half-open' | 'weight 0' | 'held' | 'unchecked'
   cause: string
   /** Of the state, ISO 8601; null where it is not known. */
   since: string | null
@@ -14,7 +14,7 @@ export interface UpstreamStatus {
   inFlight: number
   /** 0: none. */
   limit: number
-  breaker: { state: string, forced: boolean, reopenAt: string | null, total: number, failures: number } | null
+  breaker: { state: string, mode: string, forced: boolean, reopenAt: string | null, total: number, failures: number } | null
 }
 
 export interface Status {
@@ -49,7 +49,11 @@ function stateOf (upstream: Fields, breaker: Fields, health: Fields): Pick<Upstr
     return { state: 'unhealthy', cause: failed ? `health check: ${text(check['cause'])}, ${number(health['streak'])} in a row` : 'its health checks have not passed often enough yet', since: timeOrNull(health['since']) }
   }
   const ejected = timeOrNull(upstream['ejectedUntil'])
-  if (ejected !== null) return { state: 'ejected', cause: `its answers were bad, until ${ejected}`, since: null }
+  if (ejected !== null) {
+    const { trigger, failures, total, since } = objectOf(upstream['ejection'])
+    const bad = trigger === 'ratio' ? `${number(failures)} of ${number(total)} answers failed` : trigger === 'consecutive' ? `${number(failures)} failures in a row` : 'its answers were bad'
+    return { state: 'ejected', cause: `${bad}, until ${ejected}`, since: timeOrNull(since) }
+  }
   const [force, transition] = [objectOf(breaker['force']), objectOf(breaker['lastTransition'])]
   const state = breaker['state']
   if (breaker['mode'] === 'enforce' && (state === 'open' || state === 'half-open')) {
@@ -57,7 +61,13 @@ function stateOf (upstream: Fields, breaker: Fields, health: Fields): Pick<Upstr
     return { state, cause: forced || text(breaker['explanation']) || text(transition['cause']), since: timeOrNull(transition['at']) }
   }
   if (upstream['weight'] === 0) return { state: 'weight 0', cause: 'configured to take no new exchanges', since: null }
-  return { state: 'up', cause: force['state'] === undefined ? '' : `held closed${quoted(force['reason'])}, until ${text(force['until'])}`, since: latest(timeOrNull(health['since']), timeOrNull(transition['at'])) }
+  if (health['held'] === true) {
+    return { state: 'held', cause: `serves though its checks fail, as too many of its pool fell lately; health check: ${text(objectOf(health['lastCheck'])['cause'])}, ${number(health['streak'])} in a row`, since: null }
+  }
+  // One that only observes lets requests through whatever it believes.
+  if (breaker['mode'] === 'observe' && state !== 'closed') return { state: 'up', cause: text(breaker['explanation']), since: timeOrNull(health['since']) }
+  const letsIn = breaker['mode'] === 'enforce' ? timeOrNull(transition['at']) : null
+  return { state: 'up', cause: force['state'] === undefined ? '' : `held closed${quoted(force['reason'])}, until ${text(force['until'])}`, since: latest(timeOrNull(health['since']), letsIn) }
 }
 
 /** It is up since its checks pass and its breaker lets requests through, whichever came last. */
@@ -67,7 +77,7 @@ const latest = (a: string | null, b: string | null): string | null =>
 function breakerOf (breaker: Fields): UpstreamStatus['breaker'] {
   if (breaker['state'] === undefined || breaker['mode'] === 'off') return null
   const window = objectOf(breaker['window'])
-  return { state: text(breaker['state']), forced: objectOf(breaker['force'])['state'] !== undefined, reopenAt: timeOrNull(breaker['reopenAt']), total: number(window['total']), failures: number(window['failures']) }
+  return { state: text(breaker['state']), mode: text(breaker['mode']), forced: objectOf(breaker['force'])['state'] !== undefined, reopenAt: timeOrNull(breaker['reopenAt']), total: number(window['total']), failures: number(window['failures']) }
 }
 
 const percent = (ratio: number): string => `${Math.round(ratio * 1000) / 10} %`

@@ -9,9 +9,10 @@ const paintedAs = (state: string): keyof typeof codes => state === 'up' ? 'green
 
 function breakerText (breaker: UpstreamStatus['breaker'], now: number): string {
   if (breaker === null) return 'none'
-  const { state, forced, reopenAt, total, failures } = breaker
+  const { state, mode, forced, reopenAt, total, failures } = breaker
   const left = reopenAt === null ? NaN : Date.parse(reopenAt) - now
-  return `${oneLine(state)}${forced ? ' (forced)' : ''}${state === 'open' && left > 0 ? `, reopens in ${durationText(left)}` : ''}${state === 'closed' ? ` ${failures}/${total}` : ''}`
+  const next = state !== 'open' ? '' : left > 0 ? `, ${forced ? 'ends' : 'probes'} in ${durationText(left)}` : ', probes with the next request'
+  return `${oneLine(state)}${forced ? ' (forced)' : ''}${mode === 'observe' ? ' (observe)' : ''}${next}${state === 'closed' ? ` ${failures}/${total}` : ''}`
 }
 
 const sinceText = (since: string | null, now: number): string => since === null ? '' : durationText(now - Date.parse(since))

@@ -4,7 +4,7 @@ import type { Promises } from './target.ts'
 const marginMs = 5000
 
 /** What the proxy has of an upstream when it is used as ever. */
-const isUsed = ({ state, breaker }: UpstreamStatus): boolean => state === 'up' && (breaker === null || breaker.state === 'closed')
+const isUsed = ({ state, breaker }: UpstreamStatus): boolean => (state === 'up' || state === 'held') && (breaker === null || breaker.state === 'closed')
 
 /** When an upstream is let in again, by the proxy's own word; null: nothing of it waits for a time. */
 const letInAt = ({ breaker, ejectedUntil }: UpstreamStatus): number | null => {

@@ -35,9 +35,9 @@ function ofClosed ({ options, consecutive, window }: Circuit, distance: BreakerD
   return sentences.join(' ')
 }
 
-function ofOpen ({ reopenAt, opening }: Circuit, openFor: OpenFor | null, now: number): string {
+function ofOpen ({ reopenAt, opening, options }: Circuit, openFor: OpenFor | null, now: number): string {
   const left = reopenAt - now
-  return `Open${openedBy(opening)}: it refuses everybody${left > 0 ? ` for another ${milliseconds(left)}, then probes try it` : ' until the next request or sweep, whose turn it is to try it'}.${lateness(openFor, null)}`
+  return `Open${openedBy(opening)}: it ${options.mode === 'observe' ? 'would refuse' : 'refuses'} everybody${left > 0 ? ` for another ${milliseconds(left)}, then probes try it` : ' until the next request or sweep, whose turn it is to try it'}.${lateness(openFor, null)}`
 }
 
 /** Why it is not closed: by which trigger, with its numbers and its limits, and what its last probes came to. Follows a word for the state. */

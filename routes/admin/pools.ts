@@ -7,8 +7,9 @@ import { DrainBody, PoolList, PoolParams, PoolView, ReasonBody, UpstreamParams, 
 /** GET /pools, /pools/:pool · POST /pools/:pool/upstreams/:upstream/drain, .../ready */
 export function poolRoutes (app: FastifyInstance, source: FastifyInstance): void {
   const viewOf = (upstream: Upstream) => {
-    const { pool, id, weight, priority, healthy, checked, draining, drain, discovered, inFlight, waiting, busyConnections, connects, ejectedUntil, leaving } = upstream
+    const { pool, id, weight, priority, healthy, checked, draining, drain, discovered, inFlight, waiting, busyConnections, connects, ejectedUntil, ejection: { latest }, leaving } = upstream
     const current = source.pools.get(pool)
+    const ejected = ejectedUntil > performance.now()
     const index = current?.upstreams.indexOf(upstream) ?? -1
     return {
       pool,
@@ -20,7 +21,8 @@ export function poolRoutes (app: FastifyInstance, source: FastifyInstance): void
       checked,
       draining,
       drain,
-      ejectedUntil: timeOf(ejectedUntil),
+      ejectedUntil: ejected ? wallClock(ejectedUntil) : null,
+      ejection: latest === null || !ejected ? null : { since: wallClock(latest.until - latest.ms), trigger: latest.trigger, failures: latest.failures, total: latest.total },
       breaker: source.hasDecorator('breakers') ? source.breakers.find(pool, id)?.breaker.state ?? null : null,
       discovered,
       leaving,
@@ -82,8 +84,5 @@ export function poolRoutes (app: FastifyInstance, source: FastifyInstance): void
   })
 }
 
-/** A moment of the monotonic clock as ISO 8601; null once it is past. */
-function timeOf (monotonicMs: number): string | null {
-  const left = monotonicMs - performance.now()
-  return left > 0 ? new Date(Date.now() + left).toISOString() : null
-}
+/** A moment of the monotonic clock as ISO 8601. */
+const wallClock = (monotonicMs: number): string => new Date(Date.now() + monotonicMs - performance.now()).toISOString()

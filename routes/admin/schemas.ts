@@ -53,6 +53,9 @@ export const UpstreamView = object({
   draining: Type.Boolean({ description: 'Taken out of rotation by an operator.' }),
   drain: nullable(object({ since: time('Since when.'), until: nullable(time('Its end, where it ends by itself.')), reason: nullable(Type.String()) })),
   ejectedUntil: nullable(time('End of its ejection by passive observation.')),
+  ejection: nullable(object({
+    since: time('Since when.'), trigger: Type.Enum(['consecutive', 'ratio']), failures: count('In a row, or in the window.'), total: nullable(count('Results that the window held.'))
+  }, { description: 'What it was ejected for; null: it is not ejected.' })),
   breaker: nullable(state),
   discovered: Type.Boolean({ description: 'Found by discovery, not configured.' }),
   leaving: Type.Boolean({ description: 'Not wanted any more; it serves until those that are have been looked at.' }),

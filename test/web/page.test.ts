@@ -32,6 +32,16 @@ describe('the admin page', () => {
     for (const each of urls) assert.ok(each.startsWith(url), each)
   })
 
+  inBrowser('tells what an upstream was ejected for', async (t) => {
+    const upstreams = await Promise.all([startUpstream({ failRatio: 1, failStatus: 503 }), startUpstream()])
+    t.after(() => Promise.all(upstreams.map((each) => each.close())))
+    const { url, port } = await startShown(t, { upstreams: upstreams.map((each) => each.url), pool: { ejection: { mode: 'enforce', consecutiveFailures: 3 } } })
+    for (let i = 0; i < 6; i++) await fetch(`http://127.0.0.1:${port}/`)
+    const { page } = await open(url)
+    await page.getByRole('heading', { name: '1 of 2 upstreams is out' }).waitFor()
+    assert.match(await rowOf(page, `127.0.0.1:${upstreams[0].port}`).textContent() ?? '', /Ejected 3 failures in a row; back in \d+ s, at \d\d:\d\d:\d\d/)
+  })
+
   inBrowser('tells by itself when an upstream dies: its state and cause, the verdict, the timeline, and a screen reader', async (t) => {
     const upstreams = await Promise.all([startUpstream(), startUpstream()])
     t.after(() => Promise.all(upstreams.map((each) => each.close())))
@@ -55,6 +65,11 @@ describe('the admin page', () => {
     await item.getByRole('button', { name: requests[1] as string }).click()
     await item.getByText(`Attempt at ${id}`).waitFor()
     assert.match(await item.textContent() ?? '', /Why.*500.*Attempt at/)
+    // What keeps it out whatever its breaker does is told first, as `breakwater status` has it.
+    upstreams[0].set({ failRatio: 0, refuseHealth: true })
+    await rowOf(page, id).getByText('Unhealthy', { exact: true }).waitFor()
+    assert.match(await rowOf(page, id).textContent() ?? '', /Unhealthy status 503, .*; Breaker open: 3 failures in a row/)
+    upstreams[0].set({ refuseHealth: false })
     app.breakers.find('shop', id)?.reset('test')
     await page.getByRole('heading', { name: 'All 2 upstreams serve' }).waitFor()
 

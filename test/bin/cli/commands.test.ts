@@ -9,7 +9,7 @@ import { dirname, join } from 'node:path'
 import { after, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { spawnSync } from 'node:child_process'
-import type { Status } from '../../../bin/cli/status-read.ts'
+import type { Status, UpstreamStatus } from '../../../bin/cli/status-read.ts'
 import { until } from '../../support/wait.ts'
 import { proxy, run, type Ran } from './support.ts'
 
@@ -55,6 +55,37 @@ test('status tells each upstream\'s state and why it is so', async (t) => {
   app.shedding.configure({ pressure: { maxEventLoopDelayMs: 0, maxEventLoopUtilization: 0, maxRssBytes: 1048576 } })
   await until(async () => /^gate .*, under pressure \(memory \d+ MiB, limit 1 MiB\)/m.test((await run(['status', '--admin', admin])).out.join('\n')))
   ok((await run(['status', '--admin', admin], { colors: true })).out.join('\n').includes('\u001b[31munhealthy\u001b[0m'))
+})
+
+test('status tells one that is held in, one that was ejected with what for and since when, and one whose breaker only observes', async (t) => {
+  const { app, admin, upstreams, ids: [one = '', two = ''] } = await proxy(t, { health: { intervalMs: 10, fall: 1 }, breaker: { mode: 'observe', openMs: 60_000 }, ejection: { mode: 'enforce', consecutiveFailures: 3 } })
+  const to = await app.listen({ port: 0 })
+  const of = async (id: string): Promise<UpstreamStatus> => {
+    const { pools: [pool] } = JSON.parse((await run(['status', '--json', '--admin', admin])).out.join('')) as Status
+    return pool?.upstreams.find(({ upstream }) => upstream === id) as UpstreamStatus
+  }
+  const row = async (id: string): Promise<string> => (await run(['status', '--admin', admin])).out.find((line) => line.includes(id)) ?? ''
+  match(await row(one), / up +\S+ +0 +closed \(observe\) 0\/0$/)
+
+  upstreams[1]?.set({ failRatio: 1 })
+  while ((await of(two)).breaker?.state !== 'open') await (await fetch(to)).text()
+  const observed = await of(two)
+  deepEqual([observed.state, observed.since], ['up', app.health.get('shop', two)?.since], 'its breaker has kept nobody away')
+  match(await row(two), / open \(observe\), probes in [\dms ]+ {2}Open after 5 failures in a row .*: it would refuse everybody for another .* Observe mode: it refuses nobody\.$/)
+
+  upstreams[1]?.set({ failRatio: 1, failStatus: 503 })
+  while ((await of(two)).state !== 'ejected') await (await fetch(to)).text()
+  const ejected = await of(two)
+  match(ejected.cause, /^3 failures in a row, until 20/)
+  const event = app.events.since(0).events.find(({ type }) => type === 'upstream_ejected')
+  ok(Math.abs(Date.parse(ejected.since ?? '') - Date.parse(event?.at ?? '')) < 50, `${ejected.since} is when it was ejected`)
+
+  // The other one is the last that serves, and is held in.
+  upstreams[1]?.set({ failRatio: 0, refuseHealth: true })
+  await until(() => app.health.get('shop', two)?.healthy === false)
+  upstreams[0]?.set({ refuseHealth: true })
+  await until(async () => (await of(one)).state === 'held')
+  match(await row(one), / held .* serves though its checks fail, as too many of its pool fell lately; health check: status_503, \d+ in a row$/)
 })
 
 test('status --watch looks again until it is stopped, also while the proxy is away', async (t) => {

@@ -11,7 +11,7 @@ const promises: Promises = {
 }
 
 const at = (ms: number): string => new Date(ms).toISOString()
-const breaker = (state: string, reopenAt: number | null = null): UpstreamStatus['breaker'] => ({ state, forced: false, reopenAt: reopenAt === null ? null : at(reopenAt), total: 0, failures: 0 })
+const breaker = (state: string, reopenAt: number | null = null): UpstreamStatus['breaker'] => ({ state, mode: 'enforce', forced: false, reopenAt: reopenAt === null ? null : at(reopenAt), total: 0, failures: 0 })
 const upstream = (changes: Partial<UpstreamStatus> = {}): UpstreamStatus => ({ upstream: 'a', state: 'up', cause: '', since: null, ejectedUntil: null, inFlight: 0, limit: 0, breaker: breaker('closed'), ...changes })
 const open = (reopenAt: number): UpstreamStatus => upstream({ state: 'open', breaker: breaker('open', reopenAt) })
 

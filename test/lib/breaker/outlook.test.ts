@@ -43,6 +43,12 @@ describe('what is next', () => {
 })
 
 describe('an outage', () => {
+  it('in observe mode refuses nobody, and does not say that it does', () => {
+    const rig = new Rig({ mode: 'observe' }).trip()
+    assert.match(said(rig), /^Open after 5 failures in a row .*: it would refuse everybody for another 15 s, then probes try it\. Observe mode: it refuses nobody\.$/)
+    assert.doesNotMatch(said(rig), /it refuses everybody/)
+  })
+
   it('is overdue after two open times, and says that nobody has come to try it', () => {
     const rig = new Rig().trip().wait(30000)
     assert.equal(rig.snapshot.openFor?.overdue, false)
