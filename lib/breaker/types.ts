@@ -169,7 +169,7 @@ export interface BreakerSnapshot<Time = number> {
   readonly openedAt: Time | null
   /** When it will admit again; null unless open. */
   readonly reopenAt: Time | null
-  /** Why it is not closed; null while it is, and below a force too where it would be. */
+  /** Why it is not closed, or would not be but for a force; else null. */
   readonly opening: Opening | null
   /** How often it opened by its triggers since it was made or reset. */
   readonly openCount: number

@@ -119,7 +119,7 @@ export const BreakerView = object({
       failures: count('Failures among them.'),
       failure: nullable(Type.String({ description: 'What the last of them was.' }))
     }, { description: 'The probes that opened it again last.' }))
-  }, { additionalProperties: true, description: 'Why it is not closed: the trigger, with its numbers of that moment (failures, total, seconds, needed; outstanding, oldestMs, stallAfterMs); null while it is.' })),
+  }, { additionalProperties: true, description: 'Why it is not closed, or would not be but for a force: the trigger, with its numbers of that moment (failures, total, seconds, needed; outstanding, oldestMs, stallAfterMs); else null.' })),
   openCount: count('How often it opened since it was made or reset.'),
   probes: object({
     batch: count('Results that the half-open batch wants.'),
