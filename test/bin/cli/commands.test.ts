@@ -65,16 +65,20 @@ test('status tells one that is held in, one that was ejected with what for and s
     return pool?.upstreams.find(({ upstream }) => upstream === id) as UpstreamStatus
   }
   const row = async (id: string): Promise<string> => (await run(['status', '--admin', admin])).out.find((line) => line.includes(id)) ?? ''
+  const asking = (seen: () => Promise<boolean>): Promise<unknown> => until(async () => {
+    await (await fetch(to)).text()
+    return await seen()
+  })
   match(await row(one), / up +\S+ +0 +closed \(observe\) 0\/0$/)
 
   upstreams[1]?.set({ failRatio: 1 })
-  while ((await of(two)).breaker?.state !== 'open') await (await fetch(to)).text()
+  await asking(async () => (await of(two)).breaker?.state === 'open')
   const observed = await of(two)
   deepEqual([observed.state, observed.since], ['up', app.health.get('shop', two)?.since], 'its breaker has kept nobody away')
   match(await row(two), / open \(observe\), probes in [\dms ]+ {2}Open after 5 failures in a row .*: it would refuse everybody for another .* Observe mode: it refuses nobody\.$/)
 
   upstreams[1]?.set({ failRatio: 1, failStatus: 503 })
-  while ((await of(two)).state !== 'ejected') await (await fetch(to)).text()
+  await asking(async () => (await of(two)).state === 'ejected')
   const ejected = await of(two)
   match(ejected.cause, /^3 failures in a row, until 20/)
   const event = app.events.since(0).events.find(({ type }) => type === 'upstream_ejected')
