@@ -163,7 +163,10 @@ class Forwarder implements ForwardHost, AttemptsContext {
     const options = optionsOf(route)
     const terms = this.book.of(route, lane)
     const handshake = handshakeOf(raw)
-    if (cannotCarry(lane.pool, handshake, raw)) return refuse(reply, 'protocol_mismatch')
+    if (cannotCarry(lane.pool, handshake, raw)) {
+      const [request, needs] = handshake === null ? ['gRPC', 'HTTP/2'] : ['A WebSocket', 'HTTP/1.1']
+      return refuse(reply, 'protocol_mismatch', undefined, { evidence: { request, needs, http2: lane.pool.options.http2 } })
+    }
     const mirror = handshake === null ? this.#mirrorOf(options.mirror, raw, head) : null
     const now = performance.now()
     const pace = paceOf(terms, raw, exchange)
@@ -273,9 +276,9 @@ class Forwarder implements ForwardHost, AttemptsContext {
     return refuse(reply, reason, failureOf(reason).status === 503 ? retryAfter(1000, this.random) : undefined, evidence && { evidence })
   }
 
-  attemptEnded (exchange: Exchange, { attempt, reason, outcome, error }: AttemptEnd, noRetry: NoRetry | null): void {
+  attemptEnded (exchange: Exchange, { attempt, reason, outcome, error, moved }: AttemptEnd, noRetry: NoRetry | null): void {
     // A client that left or took nothing, whatever the reason's name, or a limit of our own: no upstream's error.
-    if (outcome === 'cancelled' || failureOf(reason).side !== 'upstream') return
+    if ((outcome === 'cancelled' && moved !== true) || failureOf(reason).side !== 'upstream') return
     const { pool, id } = attempt.upstream
     this.#app.log.warn({ request_id: exchange.requestId, pool, upstream: id, reason, outcome, error, ...noRetry !== null && { no_retry: noRetry } }, 'upstream_error')
   }

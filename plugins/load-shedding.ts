@@ -12,7 +12,7 @@ import { Emitter } from '../lib/emitter.ts'
 import { Episodes, type EpisodeView } from '../lib/episode.ts'
 import { retryAfter } from '../lib/http/problem.ts'
 import { systemRandom, type Random } from '../lib/random.ts'
-import { Gate } from '../lib/shed/gate.ts'
+import { busyPlaces, Gate } from '../lib/shed/gate.ts'
 import type {} from './edge.ts'
 import { guardMemoryUsage } from './load-shedding/memory-usage.ts'
 import { refuse } from './refusal.ts'
@@ -187,7 +187,7 @@ const loadShedding: FastifyPluginAsync<LoadSheddingOptions> = async (app, { rand
     const { eventLoopDelay, eventLoopUtilized, heapUsed, rssBytes } = app.memoryUsage()
     const { pressure: limits, maxInFlight } = options
     return over(loopDelay(eventLoopDelay), limits.maxEventLoopDelayMs) || over(heapUsed, limits.maxHeapUsedBytes) || over(rssBytes, limits.maxRssBytes) ||
-      (over(eventLoopUtilized, limits.maxEventLoopUtilization) && gate.inFlight >= Math.max(1, Math.floor(maxInFlight / 8)))
+      (over(eventLoopUtilized, limits.maxEventLoopUtilization) && gate.inFlight >= busyPlaces(maxInFlight))
   }
 
   app.addHook('onRequest', (request, reply, done) => {

@@ -8,7 +8,7 @@ const rows = new Map()
 const body = h('tbody', { role: 'rowgroup' })
 const none = h('p', { class: 'quiet' }, 'None is recorded.')
 const table = h('table', { role: 'table' },
-  h('caption', { class: 'hidden' }, 'Refused and failed requests, a row for each reason and pool'),
+  h('caption', { class: 'hidden' }, 'Refused and failed requests, one row for all alike'),
   h('thead', { role: 'rowgroup' }, h('tr', { role: 'row' }, ['Latest', 'Request', 'Reason', 'Explanation'].map((column) => h('th', { scope: 'col', role: 'columnheader' }, column)))),
   body)
 
@@ -21,7 +21,7 @@ export async function showRequests () {
   const gone = new Set(rows.keys())
   // A row stays in its place, for who is about to press it; one that is new comes first.
   for (const record of found.toReversed()) {
-    const kind = [record.kept, record.reason, record.pool].join()
+    const kind = [record.kept, record.reason, record.status, record.pool].join()
     if (!gone.delete(kind)) rows.set(kind, new Row())
     rows.get(kind).show(record)
   }

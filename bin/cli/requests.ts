@@ -33,7 +33,7 @@ export const requestsCommand: Command = {
     const found = requests.map(objectOf)
     if (given.flag('json')) for (const each of found) terminal.out(jsonLine(each))
     else if (found.length > 0) for (const each of found) terminal.out(...linesOf(each, terminal.now()))
-    else terminal.out('none is recorded')
+    else terminal.out(given.list('kept').length > 0 ? 'none is recorded' : 'none that was refused or failed is recorded')
     return 0
   }
 }

@@ -29,7 +29,7 @@ export function candidatesOf (note: PoolNote, { used, passed, lookedMs }: Stored
 /** The numbers behind why, in words. */
 function detailOf (member: MemberNote, over: PassedOver | undefined, atMs: number): string {
   switch (member.why) {
-    case 'picked': return `got the request${member.state === 'half-open' ? ', as a probe of its half-open breaker' : ''}`
+    case 'picked': return `was tried${member.state === 'half-open' ? ', as a probe of its half-open breaker' : ''}`
     case 'not_picked': return `could have taken it; the balancer chose another${share(member)}`
     case 'not_needed': return `tier ${member.tier ?? 0}: the tiers before it carry all traffic`
     case 'tried': return 'had been tried for this request already'

@@ -1,6 +1,7 @@
 import type { Reason } from '../failure.ts'
 import type { NoRetry } from '../retry/policy.ts'
 import type { Candidate, RecordedAttempt, RequestRecord, Why } from './types.ts'
+import { busyPlaces } from '../shed/gate.ts'
 import { bytes, milliseconds, plural } from '../words.ts'
 
 type Facts = Omit<RequestRecord, 'explanation'>
@@ -57,6 +58,13 @@ function pressure ({ readings, limits }: Facts): string {
   return rows.filter(([, value, limit]) => limit > 0 && value > limit).map(([name, value, limit, write]) => `${name} ${write(value)}, limit ${write(limit)}`).join('; ')
 }
 
+/** A busy loop alone narrows the gate; what else is over its limit closes it. */
+function narrowed ({ readings, limits, gate: found }: Facts): string {
+  if (readings === null || limits === undefined || found === null) return ''
+  const closed = ([[readings.eventLoopDelayMs, limits.maxEventLoopDelayMs], [readings.heapUsedBytes, limits.maxHeapUsedBytes], [readings.rssBytes, limits.maxRssBytes]] as const).some(([value, limit]) => limit > 0 && value > limit)
+  return closed ? '' : `, and no more than ${busyPlaces(found.limit)} are given while the loop is so busy`
+}
+
 /** Those that were left out, the reason's own ones first. */
 function members ({ candidates, pool }: Facts, first: readonly Why[]): string {
   if (candidates.length === 0) return `pool ${pool} has no members.`
@@ -79,7 +87,8 @@ function lateBy (record: Facts): string {
 }
 
 function attemptText ({ upstream, reason, status, ms, error, outcome }: RecordedAttempt): string {
-  const what = reason ?? (status > 0 ? `status ${status}` : outcome ?? 'under way')
+  // One that was left for another has reached no limit.
+  const what = outcome === 'cancelled' && reason === 'headers_timeout' ? 'no answer' : reason ?? (status > 0 ? `status ${status}` : outcome ?? 'under way')
   return `${upstream}: ${what}${ms === null ? '' : ` after ${milliseconds(ms)}`}${error === null ? '' : ` (${error})`}`
 }
 
@@ -93,7 +102,7 @@ const atUpstream = (sentence: string, name?: 'connectMs' | 'headersMs' | 'bodyId
 
 const causes: Record<Reason, (record: Facts) => string> = {
   shed_capacity: (record) => `The gate was full: ${gate(record)}. Nothing of it was read.`,
-  shed_pressure: (record) => `The proxy itself was under pressure: ${pressure(record)}; ${gate(record)}.`,
+  shed_pressure: (record) => `The proxy itself was under pressure: ${pressure(record)}; ${gate(record)}${narrowed(record)}.`,
   shed_priority: (record) => `Requests of ${text(record, 'priority')} priority may fill ${plural(number(record, 'places') ?? 0, 'place')} of the gate: ${gate(record)}.`,
   draining: (record) => number(record, 'drainingForMs') === null
     ? 'The proxy was shutting down, and its time of grace was over.'
@@ -110,7 +119,7 @@ const causes: Record<Reason, (record: Facts) => string> = {
   connect_timeout: atUpstream('No connection was made in time', 'connectMs'),
   dns_failed: atUpstream('The name of the upstream could not be resolved'),
   tls_failed: atUpstream('There was no TLS that could be trusted'),
-  protocol_mismatch: atUpstream('The upstream does not speak what the request needs'),
+  protocol_mismatch: (record) => record.evidence === null ? atUpstream('The upstream does not speak what the request needs')(record) : `${text(record, 'request')} needs ${text(record, 'needs')}, and pool ${record.pool} has http2: ${text(record, 'http2')}.`,
   connection_reset: atUpstream('The upstream closed the connection before it answered'),
   headers_timeout: atUpstream('The upstream did not answer in time', 'headersMs'),
   deadline_exceeded: atUpstream('The time for the whole exchange was over', 'totalMs'),
@@ -126,7 +135,7 @@ const causes: Record<Reason, (record: Facts) => string> = {
     ? `The request's body grew larger than allowed. ${upstreams(record)}`.trimEnd()
     : `The request's body has ${bytes(number(record, 'bytes') ?? 0)}, and ${bytes(number(record, 'limit') ?? 0)} are allowed.`,
   headers_too_large: (record) => number(record, 'fields') === null
-    ? 'The request\'s head is larger than allowed (server.maxHeaderBytes), or has too many fields.'
+    ? `The request's head is larger than ${number(record, 'limit') === null ? 'allowed' : `the ${bytes(number(record, 'limit') ?? 0)} that are allowed`} (server.maxHeaderBytes), or has too many fields.`
     : `The request's head has more fields than are read: ${number(record, 'fields') ?? 0} were.`,
   bad_request: (record) => `The request is malformed${record.evidence === null ? '' : `: its ${text(record, 'wrong')}`}.`,
   method_not_allowed: (record) => `The method ${record.method ?? ''} is not taken here${Array.isArray(record.evidence?.['allowed']) ? `, but ${record.evidence['allowed'].join(', ')}` : ''}.`,
@@ -161,5 +170,8 @@ const reluctances: Record<NoRetry, string> = {
 }
 
 function afterwards ({ retry }: Facts): string {
-  return retry?.noRetry == null ? '' : reluctances[retry.noRetry]
+  if (retry?.noRetry == null) return ''
+  const { budget } = retry
+  if (retry.noRetry !== 'budget' || budget === undefined) return reluctances[retry.noRetry]
+  return `${reluctances.budget.slice(0, -1)} (${budget.taken} of ${budget.allowed} taken, by ${plural(budget.requests, 'request')} in 10 s).`
 }

@@ -14,7 +14,7 @@ export function pack (line: StoredLine): string {
     limits === undefined ? 0 : [limits.maxEventLoopDelayMs, limits.maxEventLoopUtilization, limits.maxHeapUsedBytes, limits.maxRssBytes],
     match === null ? 0 : [match.by, match.passedOver],
     deadline === null ? 0 : [deadline.connectMs, deadline.headersMs, deadline.bodyIdleMs, deadline.totalMs, deadline.leftMs],
-    retry === null ? 0 : [retry.allowed, retry.made, retry.noRetry],
+    retry === null ? 0 : [retry.allowed, retry.made, retry.noRetry, ...retry.budget === undefined ? [] : [retry.budget.requests, retry.budget.taken, retry.budget.allowed]],
     attempts.map(packAttempt), used, passed.map(({ index, why, inFlight, limit, waiting, maxWaiting }) => [index, why, inFlight, limit, waiting, maxWaiting])
   ])
 }
@@ -53,7 +53,7 @@ export function unpack (text: string): StoredLine {
     match: match === 0 ? null : { by: match[0], passedOver: match[1] },
     deadline: deadline === 0 ? null : { connectMs: deadline[0], headersMs: deadline[1], bodyIdleMs: deadline[2], totalMs: deadline[3], leftMs: deadline[4] },
     evidence: evidence === 0 ? null : evidence,
-    retry: retry === 0 ? null : { allowed: retry[0], made: retry[1], noRetry: retry[2] },
+    retry: retry === 0 ? null : { allowed: retry[0], made: retry[1], noRetry: retry[2], ...retry.length > 3 && { budget: { requests: retry[3], taken: retry[4], allowed: retry[5] } } },
     attempts,
     used,
     passed: (passed as any[][]).map(([index, why, inFlight, limit, waiting, maxWaiting]) => ({ index, why, inFlight, limit, waiting, maxWaiting })),

@@ -21,6 +21,8 @@ export interface Entry {
   readonly at: number
   readonly kept: Kept
   readonly reason: Reason | null
+  /** Of the answer; 0: there was none. */
+  readonly status: number
   readonly pool: string | null
   /** JSON. */
   readonly line: string

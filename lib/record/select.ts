@@ -12,7 +12,7 @@ export interface RecordQuery {
   upstream?: string
   /** Received at this time or later, epoch ms. */
   since?: number
-  /** Of those that are alike (kept for the same, of one pool and one reason) the newest alone, which tells of the others. */
+  /** Of those that are alike (kept for the same, of one pool, one reason and one status) the newest alone, which tells of the others. */
   distinct?: boolean
   /** How many at most. Default: 50. */
   limit?: number
@@ -49,7 +49,7 @@ export function* selectRecords (newest: Iterable<Entry>, query: RecordQuery, rea
     if (!distinct && found.length >= limit) break
     if (++looks % looksInATurn === 0) yield
     if (!isWanted(entry)) continue
-    const kind = distinct ? `${entry.kept} ${entry.reason} ${entry.pool}` : ''
+    const kind = distinct ? `${entry.kept} ${entry.reason} ${entry.status} ${entry.pool}` : ''
     const alike = kinds.get(kind)
     if (alike === undefined && found.length >= limit) continue
     const record = alike !== undefined && upstream === undefined ? null : read(entry)

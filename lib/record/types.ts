@@ -129,7 +129,7 @@ export interface ExchangeLine {
   readonly match: { readonly by: string | null, readonly passedOver: ReadonlyArray<{ readonly route: string, readonly why: string, readonly name: string | null }> } | null
   readonly deadline: (Pick<TimeoutOptions, 'connectMs' | 'headersMs' | 'bodyIdleMs' | 'totalMs'> & { /** Of totalMs, when it ended; null: it has no limit. */ readonly leftMs: number | null }) | null
   readonly evidence: Evidence | null
-  readonly retry: { readonly allowed: number, readonly made: number, readonly noRetry: NoRetry | null } | null
+  readonly retry: { readonly allowed: number, readonly made: number, readonly noRetry: NoRetry | null, /** With `noRetry: budget`: as it was when the request ended. */ readonly budget?: { readonly requests: number, readonly taken: number, readonly allowed: number } } | null
   readonly attempts: readonly RecordedAttempt[]
 }
 

@@ -29,3 +29,6 @@ export class Gate {
     this.#inFlight--
   }
 }
+
+/** How many places of a gate are given while the loop is too busy: an eighth, so that what is under way is worked off. */
+export const busyPlaces = (limit: number): number => Math.max(1, Math.floor(limit / 8))

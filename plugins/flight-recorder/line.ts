@@ -78,12 +78,17 @@ export function lineOf (app: FastifyInstance, { raw, exchange }: FastifyRequest,
     match: matchOf(app, raw, exchange),
     deadline: last === null ? null : deadlineOf(last.limits, ms),
     evidence: moment.evidence,
-    retry: last === null ? null : { allowed: last.retries, made: attempts.length - 1, noRetry: noRetryOf(last) },
+    retry: last === null ? null : { allowed: last.retries, made: attempts.length - 1, noRetry: noRetryOf(last), ...noRetryOf(last) === 'budget' && { budget: budgetOf(last) } },
     attempts: recorded,
     used: attempts.filter(({ lane }) => lane === last?.lane).map(({ index }) => index),
     passed: moment.passed ?? last?.passed as readonly PassedOver[] | null ?? [],
     lookedMs: last === null ? ms : tenths(last.begunAt - receivedAt)
   }
+}
+
+function budgetOf ({ lane }: ObservedAttempt): NonNullable<NonNullable<StoredLine['retry']>['budget']> {
+  const { requests, taken, allowed } = lane.pool.budget.snapshot(performance.now())
+  return { requests, taken, allowed }
 }
 
 /** Where retries are off nobody asks. */

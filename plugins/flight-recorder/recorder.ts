@@ -90,7 +90,7 @@ export class Recorder implements Observer {
     const line: StoredLine = {
       requestId, kept: 'refused', method, path: null, route: null, pool: null, upstream: null, status: failureOf(reason).status, reason, ms: 0, bytes, traceId: null,
       timeline: { received: 0, admitted: null, picked: null, connect: null, sent: null, head: null, end: 0 },
-      gate, readings, version: this.#version, match: null, deadline: null, evidence: null, retry: null, attempts: [], used: [], passed: [], lookedMs: 0
+      gate, readings, version: this.#version, match: null, deadline: null, evidence: reason === 'headers_too_large' ? headLimit(this.#app) : null, retry: null, attempts: [], used: [], passed: [], lookedMs: 0
     }
     this.#add(line, null, Date.now())
   }
@@ -104,8 +104,8 @@ export class Recorder implements Observer {
   }
 
   #add (line: StoredLine, note: Note | null, at: number): void {
-    const { requestId, kept, reason, pool } = line
-    this.ring.add({ id: copied(requestId), at, kept, reason, pool, line: pack(line), note: note !== null && this.ring.takes(note) ? note : null })
+    const { requestId, kept, reason, status, pool } = line
+    this.ring.add({ id: copied(requestId), at, kept, reason, status, pool, line: pack(line), note: note !== null && this.ring.takes(note) ? note : null })
   }
 
   get #version (): number { return this.#app.hasDecorator('configuration') ? this.#app.configuration.view().version : 0 }
@@ -119,6 +119,12 @@ export class Recorder implements Observer {
     const { inFlight, maxInFlight, pressure: { eventLoopDelayMs, eventLoopUtilization, heapUsedBytes, rssBytes, limits } } = this.#app.shedding.view()
     return { gate: { limit: maxInFlight, inFlight }, readings: { eventLoopDelayMs, eventLoopUtilization, heapUsedBytes, rssBytes }, limits }
   }
+}
+
+/** Of a listener that has one of its own. */
+function headLimit ({ server }: FastifyInstance): Evidence | null {
+  const { maxHeaderSize } = server as { maxHeaderSize?: number }
+  return maxHeaderSize === undefined ? null : { limit: maxHeaderSize }
 }
 
 /** No throw may leave this tick: there is nobody above to catch it. */

@@ -245,7 +245,7 @@ export class Attempts implements AttemptOwner, Movable {
     this.#unlist(attempt)
     attempt.error ??= end.error
     attempt.cancel(outcome, reason)
-    this.#tell(outcome === 'cancelled' ? { ...end, outcome: 'ignored' } : end, null)
+    this.#tell({ ...end, moved: true }, null)
     this.#first ??= reason
     this.#disarm()
     if (next === null) {

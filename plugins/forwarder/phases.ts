@@ -39,6 +39,8 @@ export interface AttemptEnd {
   readonly reason: Reason
   readonly outcome: Outcome
   readonly error: string
+  /** It was left for another one. */
+  readonly moved?: boolean
 }
 
 /**

@@ -22,7 +22,7 @@ export const RequestsQuery = object({
   pool: Type.Optional(Type.String({ minLength: 1, description: 'Name of the pool.' })),
   upstream: Type.Optional(Type.String({ minLength: 1, description: 'Id of an upstream: of an attempt, or, where nobody could be picked, of one of those.' })),
   since: Type.Optional(Type.String({ pattern: '^\\d{4}-\\d\\d-\\d\\dT\\d\\d:\\d\\d(:\\d\\d(\\.\\d+)?)?(Z|[+-]\\d\\d:\\d\\d)$', description: 'Received at this time (ISO 8601) or later.' })),
-  distinct: Type.Boolean({ default: false, description: 'Of those that are alike (kept for the same, of one pool and one reason) the newest alone, with `alike`.' }),
+  distinct: Type.Boolean({ default: false, description: 'Of those that are alike (kept for the same, of one pool, one reason and one status) the newest alone, with `alike`.' }),
   limit: Type.Integer({ minimum: 1, maximum: 1000, default: 50, description: 'How many at most.' })
 })
 
@@ -80,7 +80,9 @@ export const RequestView = open({
   match: nullable(open({ by: nullable(Type.String()), passedOver: Type.Array(Type.Unknown()) }, 'How its route was found, or which routes for its path did not fit.')),
   deadline: nullable(open({ leftMs: nullable(ms('Of totalMs at its end; null: no limit.')) }, 'The time limits.')),
   evidence: nullable(Type.Record(Type.String(), Type.Unknown(), { description: 'Numbers behind the reason.' })),
-  retry: nullable(object({ allowed: count('Further attempts.'), made: count('Further attempts that were made.'), noRetry: nullable(Type.String()) })),
+  retry: nullable(object({ allowed: count('Further attempts.'), made: count('Further attempts that were made.'), noRetry: nullable(Type.String()),
+    budget: Type.Optional(object({ requests: count('In its 10 s.'), taken: count('Further attempts.'), allowed: count('Further attempts.') }, { description: 'With noRetry budget.' }))
+  })),
   attempts: Type.Array(Attempt),
   panic: Type.Boolean(),
   candidates: Type.Array(Candidate, { description: 'Every member of the pool, as it stood at the latest pick.' })

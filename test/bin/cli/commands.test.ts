@@ -187,7 +187,7 @@ test('explain prints the proxy\'s text, without what would move the cursor, or i
 test('requests tells one of each kind, with how many there are, or every one; and without what would move the cursor', async (t) => {
   const { app, upstreams, admin } = await proxy(t, { breaker: { mode: 'observe' } })
   const to = `http://127.0.0.1:${app.server.address() === null ? new URL(await app.listen({ port: 0 })).port : 0}`
-  deepEqual((await run(['requests', '--admin', admin])).out, ['none is recorded'])
+  deepEqual((await run(['requests', '--admin', admin])).out, ['none that was refused or failed is recorded'])
   for (const each of upstreams) each.set({ failRatio: 1 })
   for (let i = 0; i < 3; i++) await (await fetch(`${to}/orders/${i}`)).text()
   await until(() => app.recorder.view().records === 3)
@@ -197,7 +197,7 @@ test('requests tells one of each kind, with how many there are, or every one; an
   match(out[1] ?? '', /^ {2}\S.*500/)
   equal((await run(['requests', '--each', '--limit', '2', '--admin', admin])).out.length, 4)
   deepEqual((await run(['requests', '--kept', 'refused', '--admin', admin])).out, ['none is recorded'])
-  deepEqual((await run(['requests', '--pool', 'other', '--since', '1h', '--admin', admin])).out, ['none is recorded'])
+  deepEqual((await run(['requests', '--pool', 'other', '--since', '1h', '--admin', admin])).out, ['none that was refused or failed is recorded'])
   const json = (await run(['requests', '--json', '--admin', admin])).out.map((line) => JSON.parse(line) as { alike: { count: number } })
   deepEqual(json.map(({ alike }) => alike.count), [3])
   equal((await run(['requests', '--for', 'odd', '--admin', admin])).code, 1)

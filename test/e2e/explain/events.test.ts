@@ -89,6 +89,8 @@ test('a retry budget that is spent is told once', async (t) => {
   const event = await until(() => gateway.app.events.since(0).events.find(({ type }) => type === 'retry_budget_spent'))
   assert.deepEqual([event['pool'], event['taken'], event['allowed']], ['shop', 0, 0])
   assert.equal(gateway.app.events.since(0).events.filter(({ type }) => type === 'retry_budget_spent').length, 1)
+  const record = await until(() => gateway.app.recorder.list({ kept: 'failed' })[0])
+  assert.match(record.explanation, /No further attempt: the retry budget of the pool was spent \(0 of 0 taken, by \d requests? in 10 s\)\.$/)
 })
 
 test('the start and the way down are in the journal', async (t) => {

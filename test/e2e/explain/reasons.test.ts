@@ -155,7 +155,7 @@ const cases: Record<Reason, Case> = {
   },
   protocol_mismatch: {
     provoke: (t) => answered(t, answering(), {}, request('POST', '/pkg.Service/Do', { 'Content-Type': 'application/grpc', TE: 'trailers' }, 'x')),
-    says: /^The upstream does not speak what the request needs/
+    says: /^gRPC needs HTTP\/2, and pool shop has http2: off\.$/
   },
   connection_reset: {
     provoke: (t) => answered(t, (socket) => { reset(socket) }),
@@ -215,7 +215,7 @@ const cases: Record<Reason, Case> = {
   },
   headers_too_large: {
     provoke: (t) => answered(t, answering(), { server: { maxHeaderBytes: 1024 } }, request('GET', '/', { 'X-Long': 'x'.repeat(3000) })),
-    says: /^The request's head is larger than allowed \(server\.maxHeaderBytes\), or has too many fields\.$/
+    says: /^The request's head is larger than the 1024 bytes that are allowed \(server\.maxHeaderBytes\), or has too many fields\.$/
   },
   bad_request: {
     provoke: (t) => answered(t, answering(), {}, request('GET', '/a/../b')),

@@ -26,7 +26,7 @@ const whole: StoredLine = {
   used: [0, 2], passed: [{ index: 1, why: 'capacity', inFlight: 4, limit: 4, waiting: 1, maxWaiting: 128 }], lookedMs: 2
 }
 
-for (const [name, line] of Object.entries({ refused, whole })) {
+for (const [name, line] of Object.entries({ refused, whole, unpaid: { ...whole, retry: { allowed: 2, made: 1, noRetry: 'budget' as const, budget: { requests: 134, taken: 23, allowed: 23 } } } })) {
   test(`what is packed is what is unpacked: ${name}`, () => { assert.deepEqual(unpack(pack(line)), line) })
 }
 

@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import fc from 'fast-check'
 import { Note, RecordRing, type Entry } from '../../../lib/record/ring.ts'
 
-const entry = (id: string, line = 'x'.repeat(500), note: Note | null = null): Entry => ({ id, at: Number(id.replace(/\D/g, '')) || 0, kept: 'failed', reason: null, pool: null, line, note })
+const entry = (id: string, line = 'x'.repeat(500), note: Note | null = null): Entry => ({ id, at: Number(id.replace(/\D/g, '')) || 0, kept: 'failed', reason: null, status: 500, pool: null, line, note })
 
 test('the oldest ones make room, and are told', () => {
   const evicted: string[] = []

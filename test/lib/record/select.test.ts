@@ -5,7 +5,7 @@ import type { Entry } from '../../../lib/record/ring.ts'
 import { selectRecords, type RecordQuery } from '../../../lib/record/select.ts'
 import type { Kept, RequestRecord } from '../../../lib/record/types.ts'
 
-const entry = (id: string, more: Partial<Entry> = {}): Entry => ({ id, at: 0, kept: 'failed', reason: null, pool: 'shop', line: '"a"', note: null, ...more })
+const entry = (id: string, more: Partial<Entry> = {}): Entry => ({ id, at: 0, kept: 'failed', reason: null, status: 500, pool: 'shop', line: '"a"', note: null, ...more })
 
 /** Those that are read, by their ids: an upstream is whatever their lines have, but for `"no"`, which is no attempt of theirs. */
 function select (entries: readonly Entry[], query: RecordQuery): { read: string[], stops: number, found: Array<[string, number?, string[]?]> } {
@@ -47,6 +47,11 @@ test('one kind more than may be told does not hide what is alike to the others',
   const entries = [entry('a1', { pool: 'a' }), entry('b1', { pool: 'b' }), entry('a2', { pool: 'a' })]
   const { read, found } = select(entries, { distinct: true, limit: 1 })
   assert.deepEqual([read, found], [['a1'], [['a1', 2, ['a1', 'a2']]]])
+})
+
+test('answers of the upstream\'s own are alike where their status is the same', () => {
+  const entries = [entry('r0', { status: 503 }), entry('r1'), entry('r2'), entry('r3', { status: 503 })]
+  assert.deepEqual(select(entries, { distinct: true }).found, [['r0', 2, ['r0', 'r3']], ['r1', 2, ['r1', 'r2']]])
 })
 
 test('of an upstream, those count that had to do with it', () => {

@@ -38,7 +38,7 @@ test('a request is explained as JSON by its schema, and as text to who asks for 
   const text = await admin.inject({ url: `/requests/${requestId}`, headers: { accept: 'text/plain' } })
   assert.equal(text.headers['content-type'], 'text/plain; charset=utf-8')
   assert.match(text.body, new RegExp(`^${requestId}: GET /bad -> 502 connection_reset\n`))
-  assert.match(text.body, /\n {2}127\.0\.0\.1:\d+ {2}picked {2}closed {3}got the request\n/)
+  assert.match(text.body, /\n {2}127\.0\.0\.1:\d+ {2}picked {2}closed {3}was tried\n/)
   for (const accept of ['*/*', 'application/json', 'application/json, text/plain', 'text/html']) {
     assert.match(String((await admin.inject({ url: `/requests/${requestId}`, headers: { accept } })).headers['content-type']), /json/)
   }
