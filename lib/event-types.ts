@@ -13,6 +13,7 @@ export const eventTypes = {
   health_check_inconclusive: 'Checks of an upstream say nothing, by a fault of our own; what is believed stays. Told once, until one says something.',
   upstream_ejected: 'Passive observation has taken an upstream out, and until when.',
   ejection_held: 'It would have, and did not: too many of the pool are out, or it only observes.',
+  ejection_ended: 'An ejection was ended before its time, because too few would be left without that member.',
   upstream_draining: 'An operator has taken an upstream out of rotation.',
   upstream_ready: 'It is back in rotation, by an operator or because its time was over.',
   members_changed: 'Upstreams have come into a pool, or gone.',

@@ -55,6 +55,8 @@ export interface Candidates<M extends Member = Member> {
 export interface LaneObserver<M extends Member = Member> {
   panicChanged (panic: boolean, usable: number, standing: number): void
   ejection (member: M, ejection: Ejection): void
+  /** It was ended so many ms before its time, for the sake of the pool. */
+  ejectionEnded (member: M, earlyMs: number): void
 }
 
 /** How slow an answer that fails counts at least and at most, in ms: Linkerd's load biaser. */
@@ -220,11 +222,16 @@ export class Lane<P extends Candidates<M>, M extends Member = Member> implements
     const { ejection } = this.pool.options
     if (ejection.mode === 'off') return
     const standing = this.pool.upstreams.filter(({ draining, weight }) => !draining && weight > 0)
+    const out = standing.filter((member) => isEjected(member.ejection, now))
+    if (out.length === 0) return
+    const ends = out.map((member) => member.ejection.until)
     releaseExcess(standing.map((member) => member.ejection), ejection, now)
     const healthy = standing.flatMap((member) => member.healthy ? [member.ejection] : [])
-    if (healthy.length === 0 || !healthy.every((state) => isEjected(state, now))) return
-    const first = healthy.reduce((earliest, state) => state.until < earliest.until ? state : earliest)
-    first.until = now
+    if (healthy.length > 0 && healthy.every((state) => isEjected(state, now))) {
+      healthy.reduce((earliest, state) => state.until < earliest.until ? state : earliest).until = now
+    }
+    if (ejection.mode === 'observe' || this.#superseded) return
+    for (const [i, member] of out.entries()) if (!isEjected(member.ejection, now)) this.#observer?.ejectionEnded(member, (ends[i] as number) - now)
   }
 
   #drawTier (): number {

@@ -21,9 +21,12 @@ function wellButFor (record: Facts): string {
   const told = attempts.filter(({ outcome, error }) => outcome === 'failure' || error !== null)
   if (told.length === 0) return attempts.length > 1 ? ` It took ${plural(attempts.length, 'attempt')}.` : ''
   const last = failed.at(-1) as RecordedAttempt
-  if (failed.length === attempts.length) return ` That is the upstream's own answer (${last.upstream}), and counts as a failure. ${afterwards(record)}`.trimEnd()
+  if (failed.length === attempts.length) return ` That is the upstream's own answer (${last.upstream}), and counts as a failure. ${afterwards(record) || unasked(record)}`.trimEnd()
   return ` It took ${plural(attempts.length, 'attempt')}: ${told.map(attemptText).join('; ')}.`
 }
+
+/** An answer is asked about only where its status is one that is retried. */
+const unasked = ({ retry, status }: Facts): string => retry !== null && status >= 500 && retry.made < retry.allowed ? `No further attempt: ${status} is not one of retry.statuses.` : ''
 
 /** Where most of the time went. */
 function slowest ({ timeline, ms }: Facts): string {

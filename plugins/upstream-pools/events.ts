@@ -18,6 +18,7 @@ export type PoolEvent = Occurrence & (
   | { readonly type: 'upstream_draining', readonly upstream: string, readonly until: string | null, readonly reason: string | null }
   | { readonly type: 'upstream_ready', readonly upstream: string, readonly cause: 'operator' | 'ttl', readonly reason: string | null }
   | ({ readonly type: 'upstream_ejected' | 'ejection_held', readonly upstream: string, readonly until: string | null } & Omit<Ejection, 'until'>)
+  | { readonly type: 'ejection_ended', readonly upstream: string, readonly earlyMs: number }
   /** `lastedMs`: at its end, how long it was so. */
   | { readonly type: 'pool_panic', readonly panic: boolean, readonly usable: number, readonly members: number, readonly lastedMs?: number }
   /** The first further attempt that the budget refused after a quiet time, and when none was for ten seconds. */
@@ -55,7 +56,8 @@ export class PoolEvents {
       ejection: ({ id }, { until: _monotonic, ...ejection }) => {
         const until = ejection.held !== null ? null : new Date(Date.now() + ejection.ms).toISOString()
         this.#tell('warn', ejection.held !== null ? 'ejection_held' : 'upstream_ejected', { pool, upstream: id, ...ejection, until })
-      }
+      },
+      ejectionEnded: ({ id }, earlyMs) => { this.#tell('info', 'ejection_ended', { pool, upstream: id, earlyMs: Math.round(earlyMs) }) }
     }
   }
 

@@ -84,6 +84,13 @@ test('status tells one that is held in, one that was ejected with what for and s
   const event = app.events.since(0).events.find(({ type }) => type === 'upstream_ejected')
   ok(Math.abs(Date.parse(ejected.since ?? '') - Date.parse(event?.at ?? '')) < 50, `${ejected.since} is when it was ejected`)
 
+  // Without the other one the pool cannot do without it, and that is told.
+  app.pools.setDraining('shop', one, true, {})
+  await until(async () => (await of(two)).state === 'up')
+  const ended = (await run(['events', '--type', 'ejection_ended', '--admin', admin])).out
+  match(ended.join('\n'), new RegExp(`^\\d+ \\S+ ejection_ended pool=shop upstream=${two} earlyMs=[12]\\d{4}$`))
+  app.pools.setDraining('shop', one, false, {})
+
   // The other one is the last that serves, and is held in.
   upstreams[1]?.set({ failRatio: 0, refuseHealth: true })
   await until(() => app.health.get('shop', two)?.healthy === false)

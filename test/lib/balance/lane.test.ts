@@ -213,7 +213,7 @@ describe('panic', () => {
 
   it('is the pool\'s, and not told again by the lane of another snapshot', () => {
     const told: unknown[] = []
-    const observer: LaneObserver = { panicChanged: (...facts) => { told.push(facts) }, ejection () {} }
+    const observer: LaneObserver = { panicChanged: (...facts) => { told.push(facts) }, ejection () {}, ejectionEnded () {} }
     const { lane, signal } = laneOf([bare, unhealthy, unhealthy], threshold, observer)
     equal(lane.select(0), null)
     const next = new Lane<Candidates>({ upstreams: laneOf([bare, unhealthy, unhealthy]).members, options: { ...options, ...threshold }, signal }, () => null, () => 0, observer)
@@ -272,7 +272,7 @@ describe('panic', () => {
 
   it('is told when it begins and when it ends', () => {
     const told: unknown[] = []
-    const observer: LaneObserver = { panicChanged: (...facts) => { told.push(facts) }, ejection () {} }
+    const observer: LaneObserver = { panicChanged: (...facts) => { told.push(facts) }, ejection () {}, ejectionEnded () {} }
     const { lane, members, signal } = laneOf([bare, bare, bare], threshold, observer)
     const set = (healthy: boolean): void => {
       Object.assign(members[0]!, { healthy })
@@ -364,7 +364,7 @@ describe('passive observation', () => {
 
   it('takes a member out after as many gateway failures as configured, for as long as configured', () => {
     const told: Ejection[] = []
-    const observer: LaneObserver = { panicChanged () {}, ejection: (_member, found) => { told.push(found) } }
+    const observer: LaneObserver = { panicChanged () {}, ejection: (_member, found) => { told.push(found) }, ejectionEnded () {} }
     const kit = laneOf([closed, closed, closed], ejection, observer)
     for (let i = 0; i < 3; i++) kit.lane.settle(0, 7, 'failure', true, 10)
     deepEqual(told.map(({ held, failures, ms }) => ({ held, failures, ms })), [{ held: null, failures: 3, ms: 1000 }])

@@ -14,3 +14,8 @@ test('one that is closed by something else does not', () => {
   const late = { ...facts, readings: { eventLoopDelayMs: 1200, eventLoopUtilization: 1, heapUsedBytes: 1, rssBytes: 1 } }
   assert.equal(explanationOf(late), 'The proxy itself was under pressure: event-loop delay 1.2 s, limit 1 s; event-loop utilization 1, limit 0.98; 3 of 24 places of the gate taken.')
 })
+
+test('an answer whose status is not retried says so, where there are retries', () => {
+  const answered = { reason: null, status: 500, kept: 'failed', ms: 5.3, attempts: [{ upstream: 'a', outcome: 'failure', status: 500, error: null }], retry: { allowed: 1, made: 0, noRetry: null } } as never as typeof facts
+  assert.equal(explanationOf(answered), 'Answered with 500 after 5.3 ms. That is the upstream\'s own answer (a), and counts as a failure. No further attempt: 500 is not one of retry.statuses.')
+})
