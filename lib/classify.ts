@@ -61,3 +61,12 @@ export function malformedReason (error: ErrorLike): Reason | null {
   if (code === 'ERR_HTTP_REQUEST_TIMEOUT') return 'request_timeout'
   return code.startsWith('HPE_') ? 'bad_request' : null
 }
+
+/**
+ * What an error says, for people. OpenSSL's own texts are a memory address, a number and a place in its sources around the one thing that
+ * tells, which Node gives as `reason`.
+ */
+export function errorText (error: Error): string {
+  const { library, reason, code } = error as { library?: unknown, reason?: unknown, code?: unknown }
+  return typeof library === 'string' && typeof reason === 'string' && reason !== '' ? `${reason}${typeof code === 'string' ? ` (${code})` : ''}` : error.message
+}

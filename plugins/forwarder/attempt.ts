@@ -2,7 +2,7 @@ import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { util, type Dispatcher } from 'undici'
 import type { Waiter } from '../../lib/breaker/silence.ts'
-import { reasonOf } from '../../lib/classify.ts'
+import { errorText, reasonOf } from '../../lib/classify.ts'
 import { failureOf, type Outcome, type Reason } from '../../lib/failure.ts'
 import { switchesToWebSocket, tunnelledProtocol } from '../../lib/http/upgrade.ts'
 import { isTransferCoded } from '../../lib/http/response-head.ts'
@@ -318,7 +318,7 @@ export class Attempt extends AttemptRecord implements Handler, Carried, Waiter {
   /** The end of every attempt that has no whole answer and was not cancelled. */
   #end (reason: Reason, outcome: Outcome, error: Error): void {
     this.reason ??= reason
-    this.error ??= error.message
+    this.error ??= errorText(error)
     if (heardOf.has(reason)) this.#heard()
     this.#stopWaiting()
     this.settle(outcome, performance.now())

@@ -1,3 +1,4 @@
+import { errorText } from '../../lib/classify.ts'
 import type { Exchange } from '../../lib/exchange.ts'
 import { failureOf, type Outcome, type Reason, type Retry } from '../../lib/failure.ts'
 import { hedgeDelayMs } from '../../lib/retry/hedge.ts'
@@ -92,7 +93,7 @@ export class Attempts implements AttemptOwner, Movable {
   attemptFailed (attempt: Attempt, reason: Reason, outcome: Outcome, error: Error): void {
     if (this.#done) return
     if (reason === 'internal_error') this.#forward.reply.log.error({ err: error }, 'internal_error')
-    this.#failed({ attempt, reason, outcome, error: error.message })
+    this.#failed({ attempt, reason, outcome, error: errorText(error) })
   }
 
   // ---- what follows a failure

@@ -1,6 +1,7 @@
 import type { ServerResponse } from 'node:http'
 import type { Readable } from 'node:stream'
 import type { FastifyReply } from 'fastify'
+import { errorText } from '../../lib/classify.ts'
 import type { Evidence, Exchange } from '../../lib/exchange.ts'
 import type { Outcome, Reason } from '../../lib/failure.ts'
 import type { ResponseFields } from '../../lib/http/response-head.ts'
@@ -140,7 +141,7 @@ export class Forward implements AttemptOwner, BodySource, Answerer, Limited {
   attemptFailed (attempt: Attempt, reason: Reason, outcome: Outcome, error: Error): void {
     if (this.#over) return
     if (reason === 'internal_error') this.reply.log.error({ err: error }, 'internal_error')
-    this.host.attemptEnded(this.exchange, { attempt, reason, outcome, error: error.message }, null)
+    this.host.attemptEnded(this.exchange, { attempt, reason, outcome, error: errorText(error) }, null)
     this.giveUp(reason)
   }
 

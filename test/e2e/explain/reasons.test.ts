@@ -1,6 +1,7 @@
 /** Every reason that a client can meet: its record says why, with the numbers. */
 import assert from 'node:assert/strict'
 import { test, type TestContext } from 'node:test'
+import { startUpstream } from '../../../bin/scripted-upstream.ts'
 import { failures, type Reason } from '../../../lib/failure.ts'
 import type { RequestRecord } from '../../../plugins/flight-recorder.ts'
 import { selfSigned } from '../../config/certificate.ts'
@@ -273,4 +274,13 @@ test('an upload that grows over its limit is explained by the limit', async (t) 
   const { gateway } = await scene(t, (socket) => stall(socket), { server: { maxBodyBytes: 4 } })
   const got = await rawRequest(gateway.port, 'POST / HTTP/1.1\r\nHost: shop\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n')
   assert.match((await recordOf(gateway, got)).explanation, /^The request's body grew larger than allowed\. 127.* \(the request body is larger than 4 bytes\)\./)
+})
+
+test('plain HTTP at an https port is told in words, and not as OpenSSL has it', async (t) => {
+  const plain = await startUpstream()
+  t.after(() => plain.close())
+  const gateway = await startGateway(t, { upstreams: [plain.url.replace('http:', 'https:')] })
+  const { explanation, attempts: [attempt] } = await recordOf(gateway, await rawRequest(gateway.port, get))
+  assert.match(explanation, /^There was no TLS that could be trusted\. \S+: tls_failed after [\d.]+ m?s \([a-z ]+ \(ERR_SSL_\w+\)\)\. Retries are off\.$/)
+  assert.equal(gateway.lines.find(({ msg }) => msg === 'upstream_error')?.['error'], attempt?.error)
 })
