@@ -18,6 +18,8 @@ export interface ParserError extends NodeJS.ErrnoException {
   method?: string
   /** What the client is told in place of what the reason says. */
   detail?: string
+  /** What the parser says. */
+  reason?: unknown
 }
 
 export interface Malformed {
@@ -28,6 +30,8 @@ export interface Malformed {
   /** Of our answer, where there is no request to have one. */
   readonly requestId: string
   readonly detail: string | undefined
+  /** What the parser says is wrong, in words of its own and none of the client's; null: nothing. */
+  readonly fault: string | null
   /** Body bytes of our answer. */
   bytes: number
 }
@@ -55,7 +59,12 @@ function verdictOn (error: ParserError, socket: Socket): Malformed | null {
   const reply = unfinishedOn(socket)
   // A body that ends in the middle: the client left.
   if (reply !== null && error.code === 'HPE_INVALID_EOF_STATE') return null
-  return { reason, method: error.method ?? null, reply, requestId: randomUUID(), detail: error.detail, bytes: 0 }
+  return { reason, method: error.method ?? null, reply, requestId: randomUUID(), detail: error.detail, fault: faultOf(error), bytes: 0 }
+}
+
+function faultOf ({ code, reason }: ParserError): string | null {
+  if (code === undefined || !code.startsWith('HPE_')) return null
+  return typeof reason === 'string' && reason !== '' ? `${reason} (${code})` : code
 }
 
 /** The request whose body is still being read, or null. */

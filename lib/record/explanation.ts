@@ -140,7 +140,7 @@ const causes: Record<Reason, (record: Facts) => string> = {
   headers_too_large: (record) => number(record, 'fields') === null
     ? `The request's head is larger than ${number(record, 'limit') === null ? 'allowed' : `the ${bytes(number(record, 'limit') ?? 0)} that are allowed`} (server.maxHeaderBytes), or has too many fields.`
     : `The request's head has more fields than are read: ${number(record, 'fields') ?? 0} were.`,
-  bad_request: (record) => `The request is malformed${record.evidence === null ? '' : `: its ${text(record, 'wrong')}`}.`,
+  bad_request: (record) => `The request is malformed${record.evidence === null ? '' : `: ${text(record, 'parser') || `its ${text(record, 'wrong')}`}`}.`,
   method_not_allowed: (record) => `The method ${record.method ?? ''} is not taken here${Array.isArray(record.evidence?.['allowed']) ? `, but ${record.evidence['allowed'].join(', ')}` : ''}.`,
   internal_error: (record) => `Something failed in the proxy itself: the log has "internal_error" with this request id. ${upstreams(record)}`.trimEnd()
 }

@@ -85,12 +85,12 @@ export class Recorder implements Observer {
     process.nextTick(keep, this, request, moment, end)
   }
 
-  unparsed ({ reason, method, requestId, bytes }: UnparsedRequest): void {
+  unparsed ({ reason, method, requestId, fault, bytes }: UnparsedRequest): void {
     const { gate, readings } = this.#gateAndReadings()
     const line: StoredLine = {
       requestId, kept: 'refused', method, path: null, route: null, pool: null, upstream: null, status: failureOf(reason).status, reason, ms: 0, bytes, traceId: null,
       timeline: { received: 0, admitted: null, picked: null, connect: null, sent: null, head: null, end: 0 },
-      gate, readings, version: this.#version, match: null, deadline: null, evidence: reason === 'headers_too_large' ? headLimit(this.#app) : null, retry: null, attempts: [], used: [], passed: [], lookedMs: 0
+      gate, readings, version: this.#version, match: null, deadline: null, evidence: reason === 'headers_too_large' ? headLimit(this.#app) : fault == null ? null : { parser: fault }, retry: null, attempts: [], used: [], passed: [], lookedMs: 0
     }
     this.#add(line, null, Date.now())
   }

@@ -23,6 +23,8 @@ export interface UnparsedRequest {
   /** Body bytes of our answer. */
   readonly bytes: number
   readonly clientIp: string
+  /** What the parser says is wrong; null or left out: nothing. */
+  readonly fault?: string | null
 }
 
 /**
