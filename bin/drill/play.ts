@@ -1,7 +1,10 @@
+import { once } from 'node:events'
+import { connect } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { objectOf } from '../../config/values.ts'
 import { oneLine } from '../../lib/one-line.ts'
-import { AdminFailure, ask, type Admin } from '../admin-client.ts'
+import { AdminFailure, ask, failureText, type Admin } from '../admin-client.ts'
+import { boundedSignal } from '../bounded.ts'
 import { eventLine } from '../cli/events.ts'
 import type { UpstreamStatus } from '../cli/status-read.ts'
 import { durationText } from '../cli/duration.ts'
@@ -59,6 +62,24 @@ async function checkRoute (admin: Admin, url: URL, pool: string, signal: AbortSi
   if (to !== pool) throw new AdminFailure(1, `requests for ${url.pathname} go to ${to === null ? 'no pool' : `pool ${String(to)}`}; give a --url that goes to pool ${pool}`)
 }
 
+const portOf = (url: URL): number => Number(url.port || 80)
+const hostOf = (url: URL): string => url.hostname.replace(/^\[|\]$/g, '')
+
+/** Sees to it that somebody listens there, before any upstream is touched. @throws AdminFailure */
+async function checkListener (url: URL, stopped: AbortSignal): Promise<void> {
+  const limit = boundedSignal(marginMs, stopped)
+  const socket = connect({ host: hostOf(url), port: portOf(url) })
+  try {
+    await once(socket, 'connect', { signal: limit.signal })
+  } catch (error) {
+    if (stopped.aborted) throw error
+    throw new AdminFailure(3, `${url.origin}, where requests are to be sent, cannot be reached: ${limit.signal.aborted ? 'no connection in time' : error instanceof Error && 'code' in error ? String(error.code) : failureText(error)}; --url says where the public listener is`)
+  } finally {
+    limit.end()
+    socket.destroy()
+  }
+}
+
 /**
  * Plays one drill, and leaves everything as it was, however it ends.
  * @returns whether the proxy did what it promises
@@ -75,6 +96,7 @@ export async function play (drill: Drill, options: PlayOptions): Promise<boolean
   const restMs = plan.faultMs + slackOf(promises) + 2 * calmMs + marginMs
   if (promises.openMs * 1.2 + restMs > maxDrillMs) throw new AdminFailure(1, `with breaker.openMs ${promises.openMs} it would take ${durationText(promises.openMs * 1.2 + restMs)}; ${durationText(maxDrillMs)} is the longest`)
   await checkRoute(admin, url, pool, userStopped)
+  await checkListener(url, userStopped)
 
   const { held, lost, release } = await holdPool(ids, options.start)
   const stopped = AbortSignal.any([userStopped, lost])
@@ -96,7 +118,7 @@ export async function play (drill: Drill, options: PlayOptions): Promise<boolean
     const seen = new Watch(admin, pool, Number(objectOf(content)['lastSeq']), (event) => { if (event.type !== 'admin_write') note(eventLine(event).replace(/ (?:evidence|requests|window)=.*$/, '')) })
     watch = seen
     const before = await Promise.all(held.map((each) => each.stats()))
-    const running = await startLoad({ host: url.hostname.replace(/^\[|\]$/g, ''), port: Number(url.port || 80), path: url.pathname + url.search, method: 'GET', bodyBytes: 0, rate, seconds: maxDrillMs / 1000, seed, maxOpen: Math.max(200, promises.maxInFlight * 2), patienceMs: promises.headersMs > 0 ? promises.headersMs * 2 + 5000 : 20_000, prefix: `drill-${seed}-` })
+    const running = await startLoad({ host: hostOf(url), port: portOf(url), path: url.pathname + url.search, method: 'GET', bodyBytes: 0, rate, seconds: maxDrillMs / 1000, seed, maxOpen: Math.max(200, promises.maxInFlight * 2), patienceMs: promises.headersMs > 0 ? promises.headersMs * 2 + 5000 : 20_000, prefix: `drill-${seed}-` })
     load = running
     const loadAt = performance.now()
     const endsAt = Date.now() + maxDrillMs
@@ -112,12 +134,12 @@ export async function play (drill: Drill, options: PlayOptions): Promise<boolean
       }
     }
     const beforehand = await allUp(restMs)
-    if (!beforehand.used) throw new AdminFailure(1, `pool ${pool} is not well to begin with: ${unusedText(beforehand.now)}`)
-    await wait(calmMs)
     const arrives = async (): Promise<boolean> => (await Promise.all(held.map((each) => each.stats()))).some(({ requests }, i) => requests !== before[i]?.requests)
-    for (const end = performance.now() + marginMs; !await arrives(); await wait(pollMs)) {
-      if (performance.now() > end) throw new AdminFailure(1, `no request arrived at pool ${pool}: is ${url.origin} the public listener of this proxy?`)
-    }
+    const astray = (): AdminFailure => new AdminFailure(1, `no request arrived at pool ${pool}: is ${url.origin} the public listener of this proxy?`)
+    // A circuit that nobody comes to try stays open.
+    if (!beforehand.used) throw await arrives() ? new AdminFailure(1, `pool ${pool} is not well to begin with: ${unusedText(beforehand.now)}`) : astray()
+    await wait(calmMs)
+    for (const end = performance.now() + marginMs; !await arrives(); await wait(pollMs)) if (performance.now() > end) throw astray()
 
     const counted = await attemptsOf(admin, pool, stopped)
     seen.events.length = 0

@@ -210,6 +210,7 @@ test('wrong arguments, another machine\'s admin routes, and requests that go els
     [['drill', 'hangs', '--rate', '501'], 2, /--rate must be a whole number from 10 to 500/],
     [['drill', 'hangs', '--for', '2m'], 2, /--for must be from 1s to 1m/],
     [['drill', 'hangs', '--url', 'https://127.0.0.1'], 2, /--url must be like/],
+    [['drill', 'hangs', ...argv.slice(0, -2), '--url', 'http://127.0.0.1:9/'], 3, /http:\/\/127\.0\.0\.1:9, where requests are to be sent, cannot be reached: ECONNREFUSED; --url says where the public listener is/],
     [['drill', 'hangs', '--pool', 'nothing', ...argv], 1, /there is no pool "nothing": it has shop/]
   ]
   for (const [line, code, message] of table) {
